@@ -17,6 +17,7 @@ import inspect
 import os
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,7 @@ class EnvPoolEnv:
         self._episodes_a_pool = _count_episodes_a_pool(self._task, self._family)
         self._morphology = morphology
         self._pool: Any = None
+        self._threads = SimulatorThreads()
         self._pool_number = self._resets = 0
         self._read_spec(environment)
 
@@ -118,11 +120,11 @@ class EnvPoolEnv:
         if self._pool is None or pool_number != self._pool_number or self._resets > place:
             self._build(self.seeds if size is None else derive_episode_seeds(self.seeds, pool_number))
             self._pool_number = pool_number
+        self._threads.follow_caller()
         while self._resets <= place:
             self._pool._reset(self._all)
             state = self._pool._recv()
             self._resets += 1
-        self._threads.follow()
         self._guard.begin_episodes()
         return self._read_observations(state)
 
@@ -171,7 +173,9 @@ class EnvPoolEnv:
             return_free_memory()
         with provide_morphology_file(self._environment, self._morphology) as path:
             config = {**self._config, **_make_morphology_config(self._task, path), "seed": list(seeds)}
-            with SimulatorThreads.find() as self._threads:
+            self._threads = SimulatorThreads()
+            # those of a pool of one episode are on the right cores already
+            with nullcontext() if self._episodes_a_pool == 1 else self._threads.record_started():
                 self._pool = _call_envpool(envpool.make_gymnasium, self._environment, self._task, config)
         self._resets = 0
 

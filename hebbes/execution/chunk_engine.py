@@ -57,9 +57,9 @@ class ChunkEngine:
     ) -> None:
         self._task, self._episode_timeout = task, episode_timeout
         self._rule = choose_chunk_rule(task, chunk_size, uses_processes=self.uses_processes)
-        self._transport = self.transport_class(
-            partial(ChunkEvaluator, task, 1 if self.uses_processes else threads), threads, **own
-        )
+        pins = task.environment.backend == "envpool" and not self.uses_processes and not task.has_users_code
+        evaluator = partial(ChunkEvaluator, task, threads if pins else 1)  # what a user's code starts would stay pinned
+        self._transport = self.transport_class(evaluator, threads, **own)
         self._dispatch = Dispatch(self._transport)
         self.progress = 0, 0
 

@@ -133,20 +133,20 @@ class ChunkEvaluator:
         if recorder is None and context.collect_transitions:
             recorder = TransitionRecorder(len(ids))
         by_morphology = []
-        with self._cores.take_one() if env_threads == 1 else nullcontext():
-            for morphology in self._task.environment.morphologies:
-                key = self._make_key(ids, context, morphology)
-                env = self._take_env(key, env_threads)
-                try:
-                    with (
-                        convert_wrapper_errors(self._task.environment, EngineError),
-                        convert_policy_errors(policy, EngineError),
-                    ):
-                        by_morphology.append(self._play(env, weights, ids, context, tally=tally, recorder=recorder))
-                except BaseException:
-                    close_part("a wrapper", env)
-                    raise
-                self._return_env(key, env, max_idle, context.generation)
+        for morphology in self._task.environment.morphologies:
+            key = self._make_key(ids, context, morphology)
+            env = self._take_env(key, env_threads)
+            try:
+                with (
+                    convert_wrapper_errors(self._task.environment, EngineError),
+                    convert_policy_errors(policy, EngineError),
+                ):
+                    played = self._play(env, weights, ids, context, env_threads, tally=tally, recorder=recorder)
+                by_morphology.append(played)
+            except BaseException:
+                close_part("a wrapper", env)
+                raise
+            self._return_env(key, env, max_idle, context.generation)
         results = [result for same_episode in zip(*by_morphology, strict=True) for result in same_episode]
         return Rollouts(
             returns=np.stack([result.returns for result in results], axis=1),
@@ -191,26 +191,30 @@ class ChunkEvaluator:
         weights: Weights,
         ids: range,
         context: Context,
+        env_threads: int,
         *,
         tally: MomentTally | None,
         recorder: TransitionRecorder | None,
     ) -> list[EpisodeResult]:
         """Plays the context's episodes one after another."""
-        return [
-            run_episode(
-                self._task.agent,
-                env,
-                weights,
-                episode,
-                [self._make_rng(context, member, episode) for member in ids],
-                buffers=context.buffers,
-                max_episode_steps=context.max_episode_steps,
-                tally=tally,
-                collector=recorder,
-                abandoned=self._abandoned,
-            )
-            for episode in context.episodes
-        ]
+        results = []
+        for episode in context.episodes:
+            rngs = [self._make_rng(context, member, episode) for member in ids]
+            with self._cores.pin_thread() if env_threads == 1 else nullcontext():  # several need several cores
+                result = run_episode(
+                    self._task.agent,
+                    env,
+                    weights,
+                    episode,
+                    rngs,
+                    buffers=context.buffers,
+                    max_episode_steps=context.max_episode_steps,
+                    tally=tally,
+                    collector=recorder,
+                    abandoned=self._abandoned,
+                )
+            results.append(result)
+        return results
 
     def _make_rng(self, context: Context, member: int, episode: int) -> np.random.Generator:
         return make_generator(

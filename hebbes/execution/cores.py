@@ -1,50 +1,80 @@
-"""Cores: gives each chunk a core of its own, on which its policies and its simulators take turns.
+"""Cores: pins each chunk to a core of its own, on which its policies and its simulators take turns.
 
-EnvPool steps a chunk's simulators in a thread of its own, which waits while the policies act, and they wait for it.
-When one wakes the other, all cores are busy. Linux may then queue it behind the simulators of another chunk, where it
-stays while its own core idles (docs/measurements.md has how much that costs).
+EnvPool steps a chunk's simulators in a thread of its own, which waits while the policies act, as the policies wait for
+it. When one of the two wakes the other, all cores are busy. Linux may then queue the one that wakes behind another
+chunk's simulators, and leave it there while a core idles (docs/measurements.md has how much that costs).
 """
 
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 
-STATISTICS = Path("/proc/stat")
+PROC_STAT = Path("/proc/stat")
 WINDOW = 1.0
-"""Seconds over which the load of other programs is measured. The times of the system are multiples of 0.01 s."""
-OTHERS_LOAD = 0.25
-"""From this many busy cores of others on, no core is kept for a chunk: it would share it, and all wait for the last."""
+"""Seconds over which the load of other programs is measured. The times in `PROC_STAT` are multiples of 0.01 s."""
+LARGEST_LOAD = 0.25
+"""If others keep more cores busy, nothing is pinned: a pinned chunk would share its core, and all wait for the last."""
+
+_pinned: set[int] = set()
+"""The cores to which threads of this process are pinned."""
+_lock = Lock()
 
 
 class Cores:
-    """The cores of an engine that has a thread for each of them.
+    """The cores that a program may use, for an engine with as many threads.
 
-    Others, and other systems than Linux, get none: two programs with fewer threads would take the same ones. So does
-    an engine while other programs are busy.
+    Nothing is pinned for an engine with fewer threads, because two such programs would take the same cores, while other
+    programs are busy, and on systems other than Linux.
     """
 
     def __init__(self, threads: int):
-        self._available = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set[int]()
-        self._free = sorted(self._available) if threads == len(self._available) > 1 else []
+        self._available = _find_cores()
+        self._may_pin = threads == len(self._available) > 1
         self._load = OthersLoad(self._available)
 
     @contextmanager
-    def take_one(self) -> Iterator[None]:
-        """The calling thread runs on one core, and no other one in this context does."""
-        try:
-            core = self._free.pop(0)
-        except IndexError:
+    def pin_thread(self) -> Iterator[None]:
+        """Pins the calling thread to a core to which no other thread is pinned, if there is one."""
+        core = self._take_core() if self._may_pin and self._load.measure() <= LARGEST_LOAD else None
+        if core is None:
             yield
             return
         try:
-            if self._load.measure() < OTHERS_LOAD:
-                _allow({core})
             yield
         finally:
-            _allow(self._available)
-            self._free.append(core)
+            self._give_back(core)
+
+    def _take_core(self) -> int | None:
+        try:
+            if os.sched_getaffinity(0) != self._available:
+                return None  # somebody has changed it
+            with _lock:
+                core = min(self._available - _pinned, default=None)
+                if core is not None:
+                    os.sched_setaffinity(0, {core})
+                    _pinned.add(core)
+                return core
+        except OSError:  # the system forbids it, or has taken the core away
+            return None
+
+    def _give_back(self, core: int) -> None:
+        try:
+            if os.sched_getaffinity(0) == {core}:  # nobody has changed it
+                os.sched_setaffinity(0, self._available)
+        except OSError:
+            pass
+        finally:
+            _pinned.discard(core)
+
+
+def _find_cores() -> set[int]:
+    """Those that the calling thread may use; none where `hebbes.environments.simulator_threads` cannot work."""
+    if not hasattr(os, "sched_setaffinity") or not os.access("/proc/thread-self/comm", os.W_OK):
+        return set()
+    return os.sched_getaffinity(0)
 
 
 class OthersLoad:
@@ -53,10 +83,10 @@ class OthersLoad:
     def __init__(self, cores: set[int]):
         self._cores = cores
         self._start = self._read()
-        self._load = 0.0
+        self._load = float("nan")
 
     def measure(self) -> float:
-        """The mean over the last `WINDOW` or longer, and 0 before it is over. NaN if the system does not tell."""
+        """The mean over the last `WINDOW` or longer. NaN before it is over, and if the system does not tell."""
         start, busy_at_start = self._start
         if time.monotonic() - start >= WINDOW:
             self._start = now, busy = self._read()
@@ -65,19 +95,16 @@ class OthersLoad:
 
     def _read(self) -> tuple[float, float]:
         """The time, and what these cores have done for others since the machine started, in seconds."""
-        ticks = 0
+        ticks, num_cores = 0, 0
         try:
-            for line in STATISTICS.read_text().splitlines():
+            for line in PROC_STAT.read_text().splitlines():
                 name, *fields = line.split()
                 if name.startswith("cpu") and name[3:].isdigit() and int(name[3:]) in self._cores:
                     user, nice, system, _idle, _waiting, interrupt, soft_interrupt = map(int, fields[:7])
                     ticks += user + nice + system + interrupt + soft_interrupt
+                    num_cores += 1
         except (OSError, ValueError):
-            return time.monotonic(), float("inf")
+            return time.monotonic(), float("nan")
+        if num_cores < len(self._cores):  # they have other numbers there
+            return time.monotonic(), float("nan")
         return time.monotonic(), ticks / os.sysconf("SC_CLK_TCK") - time.process_time()
-
-
-def _allow(cores: set[int]) -> None:
-    """Lets the calling thread run on these cores, unless they were meanwhile taken from the process."""
-    with suppress(OSError):
-        os.sched_setaffinity(0, cores)

@@ -1,18 +1,21 @@
 import os
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread, get_native_id
 
 import numpy as np
 import pytest
 
+from hebbes.environments import simulator_threads
 from hebbes.environments.envpool_env import EnvPoolEnv
 from hebbes.environments.simulator_threads import SimulatorThreads
 
-AVAILABLE = os.sched_getaffinity(0)
+AVAILABLE = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set()
+pytestmark = pytest.mark.skipif(len(AVAILABLE) < 2, reason="needs Linux and two cores")
 
 
 def call_on(cores, function, *arguments):
-    """What the function returns in a new thread that runs on these cores."""
+    """Calls the function in a new thread that runs on these cores, and returns what it returns."""
     found = []
 
     def call():
@@ -27,31 +30,53 @@ def call_on(cores, function, *arguments):
 
 def read_names():
     """Number -> name of each thread of this process."""
-    return {int(each.name): (each / "comm").read_text().strip() for each in Path("/proc/self/task").iterdir()}
+    names = {}
+    for each in Path("/proc/self/task").iterdir():
+        with suppress(OSError):  # it has ended
+            names[int(each.name)] = (each / "comm").read_text().strip()
+    return names
 
 
-@pytest.mark.skipif(len(AVAILABLE) < 2, reason="needs two cores")
+def find_new_simulators(earlier):
+    """Numbers of the simulators' threads that were not among `earlier`."""
+    found = [each for each, name in read_names().items() if each not in earlier and name.startswith("simulators")]
+    assert found
+    return found
+
+
 def test_simulators_run_on_the_cores_of_the_thread_that_plays():
     earlier = read_names()
     first, second = sorted(AVAILABLE)[:2]
-    env = call_on({first}, lambda: EnvPoolEnv("HalfCheetah-v5", [1, 2], {}, threads=1))
+    env = EnvPoolEnv("HalfCheetah-v5", [1, 2], {}, threads=1)
     for episode, cores in enumerate(({first}, {second}, AVAILABLE, {second})):
         call_on(cores, env.start, episode)
-        threads = [each for each, name in read_names().items() if each not in earlier and name.startswith("simulators")]
-        assert threads
-        assert all(os.sched_getaffinity(each) == cores for each in threads)
+        assert all(os.sched_getaffinity(each) == cores for each in find_new_simulators(earlier))
         env.step(np.zeros((2, 6), np.float32), np.arange(2))
     env.close()
 
 
-@pytest.mark.skipif(len(AVAILABLE) < 2, reason="needs two cores")
 def test_simulators_that_another_thread_makes_meanwhile_are_left_alone():
-    earlier, other = read_names(), EnvPoolEnv("HalfCheetah-v5", [1, 2], {}, threads=1)
-    with SimulatorThreads.find() as found:
+    earlier, other, threads = read_names(), EnvPoolEnv("HalfCheetah-v5", [1, 2], {}, threads=1), SimulatorThreads()
+    with threads.record_started():
         call_on(AVAILABLE, other.start, 0)
-    call_on({min(AVAILABLE)}, found.follow)
-    threads = [each for each, name in read_names().items() if each not in earlier and name.startswith("simulators")]
-    assert threads
-    assert all(os.sched_getaffinity(each) == AVAILABLE for each in threads)
+    call_on({min(AVAILABLE)}, threads.follow_caller)
+    assert all(os.sched_getaffinity(each) == AVAILABLE for each in find_new_simulators(earlier))
     assert read_names()[get_native_id()] == earlier[get_native_id()]
     other.close()
+
+
+def test_a_thread_that_has_the_number_of_an_ended_one_is_left_alone():
+    threads = SimulatorThreads()
+    with threads.record_started():
+        pass
+    threads._ids = [get_native_id()]
+    call_on({min(AVAILABLE)}, threads.follow_caller)
+    assert os.sched_getaffinity(0) == AVAILABLE
+
+
+def test_without_names_of_threads_simulators_are_made_and_left_alone(monkeypatch, tmp_path):
+    monkeypatch.setattr(simulator_threads, "_THREADS", tmp_path)
+    env = EnvPoolEnv("HalfCheetah-v5", [1, 2], {}, threads=1)
+    for episode, cores in enumerate((AVAILABLE, {min(AVAILABLE)})):
+        assert call_on(cores, env.start, episode).shape == (2, 17)
+    env.close()
