@@ -34,8 +34,8 @@ def make_normalization_buffers(
 ) -> dict[str, np.ndarray]:
     """The buffers `observation_mean`, `observation_std` (float32, at least `std_min`) and `observation_count`.
 
-    Without moments, the mean is 0 and the standard deviation 1. An observation that never changed in training divides
-    by `std_min`, and where it does change, the policy sees up to 10. Salimans et al. have 0.1
+    Without moments, the mean is 0 and the standard deviation 1. Where an observation never changed in training, its
+    difference from the mean is divided by `std_min`, and the policy sees up to 10. Salimans et al. have 0.1
     (`es_distributed/es.py`, RunningStat, of openai/evolution-strategies-starter at 7585f01).
     """
     if moments is None:

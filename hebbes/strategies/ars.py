@@ -15,7 +15,7 @@ As in the authors' code (modestyachts/ARS), all directions that tie with the b-t
 their number. If the population has fewer than b directions, all are used.
 
 V2 departs from that code in the observation normalization. Ours clips observations at 10 standard deviations, theirs
-does not clip. Our standard deviation divides by n and is at least 0.001. Theirs divides by n - 1 and is infinite where
+does not clip. Our standard deviation divides by n and has a lower bound. Theirs divides by n - 1 and is infinite where
 it would be below 1e-7. Ours is over the observations of the mean policy too, as for all strategies, theirs over those
 of the members alone.
 """

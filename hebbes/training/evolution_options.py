@@ -31,7 +31,7 @@ class EvolutionOptions:
     )
     observation_std_min: float = option(
         0.001,
-        "lower bound of that standard deviation; small changes of what never changed in training count less with 0.05",
+        "lower bound of the standard deviation of observations; the higher, the less do those count that hardly varied",
         range="in [1e-6, 1e6]",
         needs={"observation_normalization": ()},
     )
