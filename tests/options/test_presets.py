@@ -54,7 +54,7 @@ def test_every_walker_of_bullet_follows_the_source():
 
 
 def test_an_untuned_preset_names_the_variants_that_are_tuned(tmp_path):
-    said = "the preset of CarRacing-v3 is untuned; --preset linear has settings whose return was measured"
+    said = "the preset of CarRacing-v3 is untuned; --preset linear or pgpe has settings whose return was measured"
     assert describe_untuned(find_preset("static", "CarRacing-v3", None)) == said
     assert describe_untuned(find_preset("static", "HalfCheetah-v5", None)) == ""
     measured = {"Own-v0": "untuned", "Own-v0.a": "untuned; a guess", "Own-v0.b": "100 of seeds 1-3", "Own-v0.c": "7"}
