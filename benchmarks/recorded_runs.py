@@ -8,6 +8,7 @@ from threading import Lock
 
 from benchmarks.planned_runs import PlannedRun
 from hebbes.files.atomic_file import write_atomically
+from hebbes.files.folder_lock import wait_for_lock
 from hebbes.files.policy_file import read_policy_file
 from hebbes.training.saved_runs import BEST
 
@@ -17,7 +18,7 @@ device without gradient steps."""
 
 
 class RecordedRuns:
-    """The runs in a file, to which several threads may add others. Without a file nothing is kept.
+    """The runs in a file, to which several threads and programs may add others. Without a file nothing is kept.
 
     A file that cannot be read raises ValueError.
     """
@@ -40,8 +41,11 @@ class RecordedRuns:
     def add(self, run: PlannedRun) -> None:
         """Adds a run that is done here, unless it is known, and writes the file."""
         same = {"environment": run.environment, "run": run.folder.name}
-        with self._lock:
-            if self._path is None or any(same.items() <= row.items() for row in self._rows):
+        if self._path is None:
+            return
+        with self._lock, wait_for_lock(self._path.parent):
+            self._rows = _read_rows(self._path) if self._path.exists() else []
+            if any(same.items() <= row.items() for row in self._rows):
                 return
             provenance = read_policy_file(run.folder / BEST).provenance
             same |= {

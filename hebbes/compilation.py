@@ -57,13 +57,13 @@ class CacheFile(caching.IndexDataCacheFile):
             self._save_index(names)
 
     def load(self, key: Any) -> Any:
-        """The code of the signature `key`; None if it is not there, or cut short."""
-        with _pass_over_cut_files():
+        """The code of the signature `key`; None if it is not there, or cannot be read."""
+        with _pass_over_unreadable_files():
             return super().load(key)
         return None
 
     def _load_index(self) -> Any:
-        with _pass_over_cut_files():
+        with _pass_over_unreadable_files():
             return super()._load_index()
         return {}
 
@@ -74,9 +74,9 @@ class CacheFile(caching.IndexDataCacheFile):
 
 
 @contextmanager
-def _pass_over_cut_files() -> Iterator[None]:
-    """A file may be cut short after a power failure."""
-    with suppress(EOFError, pickle.UnpicklingError):
+def _pass_over_unreadable_files() -> Iterator[None]:
+    """A file may be cut short after a power failure, or be another user's."""
+    with suppress(EOFError, pickle.UnpicklingError, OSError):
         yield
 
 

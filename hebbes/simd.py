@@ -246,7 +246,7 @@ def tile_store(typing_context: Any, tile: Any, array: Any, first: Any, step: Any
 
 @_inlined
 def copy_some(typing_context: Any, source: Any, index: Any, count: Any, target: Any, to: Any) -> Any:
-    """Writes `source[index : index + count]` to `target[to :]` and nothing more, for a count up to `LANES`."""
+    """Writes the first `LANES` numbers of `source[index : index + count]`, or all, to `target[to :]`, and no others."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         vector = _load_some(context, builder, signature.args[0], *args[:3])
@@ -262,7 +262,7 @@ def copy_some(typing_context: Any, source: Any, index: Any, count: Any, target: 
 def copy_every_second(typing_context: Any, source: Any, index: Any, count: Any, target: Any, to: Any) -> Any:
     """Writes every second of `source[index : index + count]`, first included, then zeros, to `LANES` of `target`.
 
-    The count is at most twice `LANES`.
+    What is beyond twice `LANES` numbers is left out.
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:

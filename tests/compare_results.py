@@ -2,10 +2,9 @@
 
     python -m pytest tests/compare_results.py [--earlier COMMIT] [-n 2] [-k NAME]
 
-Each run of `RUNS` is played with the code of COMMIT and with this code. By default COMMIT is `BASELINE` of conftest.py.
-Move it whenever results are altered on purpose. The arrays of `latest.dat` and the columns of `metrics.csv` must be
-equal, except the columns that measure time. `FORMER_COLUMNS` maps renamed columns. The runs use flags that both
-versions know.
+Each run of `RUNS` is played with the code of COMMIT, by default the last commit, and with this code. The arrays of
+`latest.dat` and the columns of `metrics.csv` must be equal, except the columns that measure time. `FORMER_COLUMNS` maps
+renamed columns. The runs use flags that both versions know.
 """
 
 import csv

@@ -79,6 +79,28 @@ def test_a_file_that_is_cut_short_is_made_again(kind, tmp_path):
     assert make_file(tmp_path).load("rule A") == "code of A"
 
 
+@pytest.mark.parametrize("kind", ["nbi", "nbc"])
+def test_a_file_that_may_not_be_read_is_made_again(kind, tmp_path, monkeypatch):
+    make_file(tmp_path).save("rule A", "code of A")
+    (other,) = tmp_path.glob(f"*.{kind}")
+    with monkeypatch.context() as patched:
+        patched.setattr("builtins.open", refuse(other, open))
+        assert make_file(tmp_path).load("rule A") is None
+        make_file(tmp_path).save("rule A", "code of A")
+    assert make_file(tmp_path).load("rule A") == "code of A"
+
+
+def refuse(refused, open_file):
+    """`open` for a user who may not read this file; root may read all."""
+
+    def open_or_refuse(path, *arguments, **options):
+        if Path(path) == refused and "w" not in "".join(map(str, arguments)):
+            raise PermissionError(13, "Permission denied", str(path))
+        return open_file(path, *arguments, **options)
+
+    return open_or_refuse
+
+
 def test_a_full_disk_costs_only_the_next_start_time(tmp_path, monkeypatch):
     def fill_disk(self, name, data):
         raise OSError(28, "No space left on device")

@@ -12,12 +12,13 @@ import time
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from benchmarks import results
-from benchmarks.planned_runs import compute_mean, plan
+from benchmarks import recorded_runs, results
+from benchmarks.planned_runs import PlannedRun, compute_mean, plan
 from benchmarks.recorded_runs import COLUMNS, RecordedRuns
 from benchmarks.results import find_runs_left
 from benchmarks.studies import STUDIES, Method, Study
@@ -236,6 +237,17 @@ def test_the_device_of_a_hybrid_is_recorded(tmp_path):
     RecordedRuns(record).add(run)
     (row,) = csv.DictReader(record.open())
     assert row["device"] == "cpu" and float(row["mean_return"]) == run.read_scores()["Pendulum-v1"]
+
+
+def test_two_programs_may_record_in_one_file(tmp_path, monkeypatch):
+    runs = plan(STUDIES["ant_damage"], tmp_path)[:3]
+    monkeypatch.setattr(PlannedRun, "read_scores", lambda run: {"case": 1.5})
+    saved = SimpleNamespace(provenance={"options": {}, "hebbes": "abc"})
+    monkeypatch.setattr(recorded_runs, "read_policy_file", lambda path: saved)
+    one, other = (RecordedRuns(tmp_path / "all.csv") for _ in range(2))
+    for recorded, run in zip((one, other, one), runs, strict=True):
+        recorded.add(run)
+    assert [row["run"] for row in csv.DictReader((tmp_path / "all.csv").open())] == [run.folder.name for run in runs]
 
 
 def test_a_failed_episode_leaves_no_mean():

@@ -193,6 +193,8 @@ def test_low_rank_needs_a_layout_of_the_right_size():
     start = np.zeros(LAYOUT.num_params)
     with pytest.raises(ValueError, match=r"^sampler low_rank needs the policy's layout: give layout"):
         Search("openai_es", start, **LOW_RANK)
+    with pytest.raises(TypeError, match=r"^layout must be a Layout, such as policy.layout, got dict$"):
+        Search("openai_es", start, layout={"offset": (16,)}, **LOW_RANK)
     with pytest.raises(ValueError, match=r"^a layout of 7 parameters for 16$"):
         Search("openai_es", start, layout=Layout({"offset": (7,)}), **LOW_RANK)
     with pytest.raises(ValueError, match=r"^rank must be <= 3, the rank of the largest matrix, got 4$"):
@@ -213,6 +215,14 @@ def test_the_state_of_something_else_is_refused_and_changes_nothing():
     with pytest.raises(ValueError, match="generation must be >= 0, got -1"):
         search.load_state_dict({**before, "generation": np.array(-1)})
     assert_states_equal((before, search.state_dict()))
+
+
+@unchecked()
+def test_a_state_may_have_gone_through_json():
+    search, resumed = make_search("snes"), make_search("snes")
+    run_search(search, 2)
+    resumed.load_state_dict({name: array.tolist() for name, array in search.state_dict().items()})
+    assert_states_equal((search.state_dict(), resumed.state_dict()))
 
 
 USERS_STRATEGY = '''

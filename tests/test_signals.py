@@ -64,6 +64,29 @@ def session_is_empty(session, patience=10):
     return False
 
 
+UNHEARD = """
+import os, signal
+from hebbes.programs.exit_status import end_cleanly_on_signals
+with end_cleanly_on_signals():
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    except (OSError, SystemExit if TWICE else OSError):
+        os.kill(os.getpid(), signal.SIGTERM)
+    print("went on")
+"""
+"""A program that handles exceptions, as one of several seeds does."""
+
+
+@pytest.mark.parametrize(("twice", "status"), [(False, 130), (True, 143)])
+def test_a_signal_ends_a_program_whose_errors_nobody_reads_any_more(twice, status):
+    read, write = os.pipe()
+    os.close(read)  # as by `2>&1 | tee`, which the same Ctrl-C has ended
+    code = UNHEARD.replace("TWICE", str(twice))
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, stderr=write, check=False)
+    os.close(write)
+    assert (done.returncode, done.stdout) == (status, b"")
+
+
 @pytest.mark.slow
 def test_a_run_under_nohup_outlives_its_terminal(tmp_path):
     flags = [*SCRIPTED, *TINY, "--env_kwargs", "{truncate_at: 50}", "--generations", 1000000, "--folder", tmp_path]

@@ -15,6 +15,11 @@ from hebbes.contracts.randomness import Purpose
 class EngineError(RuntimeError):
     """The work could not be done: a simulator cannot be made or started, or workers keep dying."""
 
+    def __init__(self, reason: str, resume_options: str = ""):
+        """`resume_options` are those without which a resume would fail again."""
+        super().__init__(reason)
+        self.resume_options = resume_options
+
 
 class StartError(EngineError):
     """Worker processes end by themselves while they start, before they have any work."""

@@ -1,6 +1,7 @@
 """Search spaces: the values of an option that a sweep tries. An option declares its own, see `option(search=...)`."""
 
 from dataclasses import dataclass
+from math import floor, log10
 from typing import Any, Protocol, TypeAlias
 
 
@@ -40,6 +41,13 @@ class Uniform:
         """Whether a trial can have this value."""
         return value is not None and self.low <= value <= self.high
 
+    def round(self, value: float) -> float:
+        """The value with three digits, of itself or of the width of a narrow space, unless it is then outside."""
+        if isinstance(value, int) or not value:
+            return value
+        rounded = round(value, 2 - floor(log10(min(abs(value), self.high - self.low))))
+        return rounded if self.contains(rounded) else value
+
     def __str__(self) -> str:
         """For people: 0.01 to 1, log."""
         return f"{self.low:g} to {self.high:g}{', log' * self.is_log}"
@@ -74,6 +82,10 @@ class Choice:
     def contains(self, value: Any) -> bool:
         """Whether a trial can have this value."""
         return value in self.values
+
+    def round(self, value: Any) -> Any:
+        """The value as it was typed."""
+        return value
 
     def __str__(self) -> str:
         """For people: 16, 32 or 64."""

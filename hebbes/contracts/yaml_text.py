@@ -1,24 +1,28 @@
 """YAML as the toolkit reads and writes it: plain values, no aliases, and 1e-3 is a number."""
 
 import re
-from collections.abc import Mapping
 from math import inf, isfinite
 from typing import Any, Self
 
 import yaml
 
-_NUMBERS = {
-    "int": re.compile(r"[-+]?[0-9]+$"),
-    "float": re.compile(
-        r"""[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?$
-        |[-+]?\.(inf|Inf|INF)$
-        |\.(nan|NaN|NAN)$""",
-        re.VERBOSE,
+_PATTERNS = {
+    "tag:yaml.org,2002:int": (re.compile(r"[-+]?[0-9]+$"), "-+0123456789"),
+    "tag:yaml.org,2002:float": (
+        re.compile(
+            r"""[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?$
+            |[-+]?\.(inf|Inf|INF)$
+            |\.(nan|NaN|NAN)$""",
+            re.VERBOSE,
+        ),
+        "-+.0123456789",
     ),
+    "tag:yaml.org,2002:bool": (re.compile("(true|True|TRUE|false|False|FALSE)$"), "tTfF"),
 }
-"""Numbers as YAML 1.2 writes them. PyYAML follows YAML 1.1, in which 1e-3 is a text, 010 is 8 and 1:30 is 90."""
-_BOOLEANS = re.compile("(true|True|TRUE|false|False|FALSE)$")
-"""Those of YAML 1.2 too. In YAML 1.1 yes, no, on and off are some."""
+"""Numbers and booleans as YAML 1.2 writes them, and the characters with which they begin.
+
+PyYAML follows YAML 1.1, in which 1e-3 is a text, 010 is 8, 1:30 is 90, and yes, no, on and off are booleans.
+"""
 
 
 class _Loader(yaml.SafeLoader):
@@ -86,20 +90,13 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-def _replace_resolvers(kind: type[_Loader | _Dumper], patterns: Mapping[str, re.Pattern[str]], first: str) -> None:
-    """Makes these patterns, of texts that begin with one of the characters `first`, the only ones of their types."""
-    tags = {f"tag:yaml.org,2002:{name}": pattern for name, pattern in patterns.items()}
-    kind.yaml_implicit_resolvers = {
-        character: [entry for entry in entries if entry[0] not in tags]
-        for character, entries in kind.yaml_implicit_resolvers.items()
-    }
-    for tag, pattern in tags.items():
-        kind.add_implicit_resolver(tag, pattern, list(first))
-
-
-for _each in (_Loader, _Dumper):
-    _replace_resolvers(_each, _NUMBERS, "-+.0123456789")
-_replace_resolvers(_Loader, {"bool": _BOOLEANS}, "tTfF")
+_Loader.yaml_implicit_resolvers = {
+    character: [(tag, pattern) for tag, pattern in entries if tag not in _PATTERNS]
+    for character, entries in _Loader.yaml_implicit_resolvers.items()
+}
+for _tag, (_pattern, _first) in _PATTERNS.items():
+    _Loader.add_implicit_resolver(_tag, _pattern, list(_first))
+    _Dumper.add_implicit_resolver(_tag, _pattern, list(_first))
 _Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_yaml_int)
 _Loader.add_constructor("tag:yaml.org,2002:float", _Loader.construct_yaml_float)
 _Dumper.add_representer(_Integer, lambda dumper, number: dumper.represent_int(int(number)))

@@ -12,6 +12,8 @@ from hebbes.registry.former_names import find_current_class_name, rename_argumen
 
 BACKENDS = ("envpool", "gymnasium")
 WRAPPER_LISTS = ("gymnasium_wrappers", "wrappers", "training_wrappers")
+START_WRAPPERS = ("settle", "fire_reset")
+"""Wrappers of ours that play the first env steps of an episode."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +49,13 @@ class EnvironmentSpec:
 
 
 def describe_environment(spec: EnvironmentSpec) -> str:
-    """What its returns depend on: id, simulator options, Gymnasium's and users' own wrappers, and morphologies.
+    """What its returns depend on: id, simulator options, wrappers, and morphologies.
 
-    Wrappers of ours are left out: they change what a policy sees. `training_wrappers` are not in evaluations.
+    Wrappers of ours that only change what a policy sees are left out, and so are `training_wrappers`, which are not in
+    evaluations.
     """
     options = [f"{name}={value}" for name, value in sorted(spec.env_kwargs.items())]
-    own = [each for each in spec.wrappers if ":" in each.name]
+    own = [each for each in spec.wrappers if ":" in each.name or each.name in START_WRAPPERS]
     wrappers = [f"{each.name}{dict(each.kwargs) or ''}" for each in (*spec.gymnasium_wrappers, *own)]
     named = spec.morphologies if spec.morphologies != (INTACT,) else ()
     morphologies = [f"morphology {shorten_morphology_name(morphology)}" for morphology in named]

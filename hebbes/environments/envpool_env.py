@@ -2,12 +2,13 @@
 
 EnvPool cannot reseed a pool, but a start state must depend only on the seed and the episode number. Two ways:
 
-    kept       MuJoCo and CarRacing. Their env steps draw no random numbers: the pool is kept and reset once per
-               episode. If it has already passed the episode asked for, it is built again. EnvPool 1.2.5 never frees
-               about 17 kB per CarRacing simulator, so that building it for every episode would fill the memory.
-    rebuilt    Everything else: a new pool for each episode. With two threads, building and reset together take 0.02
-               to 0.1 ms per simulator, for Atari 90 ms. A reset leaves Atari's console as it was, timer and memory:
-               games such as Seaquest and BeamRider go on differently after one.
+    kept       Gymnasium's MuJoCo tasks and CarRacing. Their env steps draw no random numbers: the pool is kept and
+               reset once per episode. If it has already passed the episode asked for, it is built again. EnvPool 1.2.5
+               never frees about 17 kB per CarRacing simulator, so that building it for every episode would fill the
+               memory.
+    rebuilt    Everything else: a new pool for each episode. Building and reset together take 0.1 to 1 ms per
+               simulator, for Atari and for MuJoCo tasks that are not Gymnasium's some 100 ms. A reset leaves Atari's
+               console as it was, timer and memory: games such as Seaquest and BeamRider go on differently after one.
 
 EnvPool checks little and aborts or corrupts memory on bad input. `SteppingGuard` prevents that. We call `_send` and
 `_recv` instead of `step`, which would convert and check everything again.
@@ -198,9 +199,10 @@ class EnvPoolEnv:
 
 
 def _count_episodes_a_pool(task: str, family: str) -> int | None:
-    """How many episodes one pool plays, which EnvPool cannot reseed; None if it plays all.
+    """Number of episodes that one pool plays; None if it plays all.
 
-    Env steps of MuJoCo and CarRacing draw no random numbers, so a start state depends on the number of resets alone.
+    Env steps of Gymnasium's MuJoCo tasks and CarRacing draw no random numbers, so a start state depends on the number
+    of resets alone.
     """
     if family == _MUJOCO:
         return None

@@ -155,16 +155,19 @@ class GymnasiumEnv:
         close_simulator(self._envs[index])
         with provide_morphology_file(self._environment, self._morphology) as path:
             self._envs[index] = self._make_env(index, path)
-            self._envs[index].reset(seed=self.seeds[index])
+            self._reset_one(index, self.seeds[index])
 
     def _reset(self, seeds: Sequence[int]) -> Shaped[np.ndarray, "envs ..."]:
-        if self._wrappers:  # they draw from the environment's generator, and `reset` need not begin it anew
-            for env, seed in zip(self._envs, seeds, strict=True):
-                env.unwrapped.np_random, _ = np_random(seed)
-        results = [self._read(env.reset(seed=seed)) for env, seed in zip(self._envs, seeds, strict=True)]
+        results = [self._reset_one(index, seed) for index, seed in enumerate(seeds)]
         if not all(isinstance(result, tuple) and len(result) == 2 for result in results):
             raise ValueError("reset must return two things, the observation and a mapping of info")
         return stack_observations("observation of reset", [first for first, _ in results], self.observation_space)
+
+    def _reset_one(self, index: int, seed: int) -> Any:
+        env = self._envs[index]
+        if self._wrappers:  # they draw from the environment's generator, and `reset` need not begin it anew
+            env.unwrapped.np_random, _ = np_random(seed)
+        return self._read(env.reset(seed=seed))
 
     def _read(self, result: Any) -> Any:
         """The result of `reset` or `step`, its observation flattened if it has several parts.

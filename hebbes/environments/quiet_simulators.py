@@ -77,7 +77,6 @@ def _quieten_bullet() -> None:
 @contextmanager
 def _filter_stderr(beginning: bytes) -> Iterator[None]:
     """Drops lines with this beginning from what is written to descriptor 2; the rest is kept up to a pipe's size."""
-    sys.stderr.flush()
     stderr = os.dup(2)
     read, write = os.pipe()
     os.set_blocking(read, False)
@@ -87,7 +86,6 @@ def _filter_stderr(beginning: bytes) -> Iterator[None]:
     try:
         yield
     finally:
-        sys.stderr.flush()
         os.dup2(stderr, 2)
         os.close(stderr)
         with os.fdopen(read, "rb") as caught, suppress(OSError):

@@ -22,10 +22,7 @@ def check_imports(imports: Sequence[str]) -> tuple[str, ...]:
 
 @contextmanager
 def name_file_in_errors(path: Path) -> Iterator[None]:
-    """Turns whatever other people's code raises while a file is played into a ValueError of one line.
-
-    This includes `sys.exit` in a user's module, so that a mistake there does not end the caller's process.
-    """
+    """Turns what other people's code raises while a file is played into a ValueError of one line."""
     try:
         yield
     except ValueError as error:
@@ -36,7 +33,7 @@ def name_file_in_errors(path: Path) -> Iterator[None]:
     except EngineError as error:
         line = str(error).partition("\n")[0]
         raise ValueError(f"{path}: {line}{advise_guard(error)}") from error
-    except (Exception, SystemExit) as error:
+    except Exception as error:
         raise ValueError(f"{path}: {describe_error(error)}") from error
 
 

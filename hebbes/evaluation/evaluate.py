@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64, Int
 
+from hebbes.contracts.errors import convert_foreign_exits
 from hebbes.contracts.option import check_argument
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.evaluation.arguments import MAX_EPISODES, check_imports, name_file_in_errors
@@ -127,6 +128,7 @@ def _check_intervention(intervention: Any) -> tuple[str, Any] | None:
     return check_argument("intervention", intervention[0], str, choices=tuple(INTERVENTIONS)), intervention[1]
 
 
+@convert_foreign_exits()
 def _load_and_check(
     path: Path, environment: str | None, backend: str | None, imports: Sequence[str]
 ) -> tuple[SavedPolicy, EnvironmentSpec, str | None]:

@@ -10,6 +10,7 @@ from jaxtyping import Float32, Shaped
 from numpy.typing import ArrayLike
 
 from hebbes.contracts.environment import MAX_FLOAT32
+from hebbes.contracts.errors import convert_foreign_exits
 from hebbes.contracts.option import check_argument
 from hebbes.contracts.policy import Buffers, Policy, State
 from hebbes.evaluation.arguments import check_imports, name_file_in_errors
@@ -46,7 +47,7 @@ def load_policy(path: str | Path, *, imports: Sequence[str] = ()) -> "LoadedPoli
         <LoadedPolicy linear for HalfCheetah-v5, 102 parameters>
     """
     allowed, path = check_imports(imports), as_path(path)
-    with name_file_in_errors(path):
+    with name_file_in_errors(path), convert_foreign_exits():
         return LoadedPolicy(path, load_in_environment(path, None, allowed)[0])
 
 
@@ -150,7 +151,7 @@ class LoadedPolicy:
         Raises ValueError if it cannot be made, or if the policy does not fit it.
         """
         seed = check_argument("seed", seed, int, range=">= 0")
-        with name_file_in_errors(self._path):
+        with name_file_in_errors(self._path), convert_foreign_exits():
             spec = make_evaluation_spec(self._saved.environment)
             env = EvaluationEnv(spec, seed=seed, render_mode=render_mode)
             try:

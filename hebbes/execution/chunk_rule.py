@@ -52,7 +52,8 @@ class ChunkRule:
         at_once = max(1, min(-(-threads // threads_of_chunk), num_members // self.min_size))
         if round(num_members / (self.size * at_once)) <= 1:
             return at_once
-        return threads * count_chunks(num_members, self.size * threads)
+        rounds = count_chunks(num_members, self.size * threads)
+        return threads * rounds if rounds > 1 else min(threads, num_members // self.min_size)
 
     def compute_largest_chunk(self, num_members: int, threads: int) -> int:
         """Number of members in the largest chunk."""

@@ -13,7 +13,7 @@ from llvmlite.binding import get_host_cpu_name
 REPOSITORY = Path(__file__).resolve().parents[2]
 PACKAGES = (
     *("numpy", "scipy", "numba", "llvmlite", "gymnasium", "envpool", "mujoco", "box2d", "pybullet", "ale-py"),
-    *("opencv-python-headless", "cmaes", "crfmnes", "torch"),
+    *("opencv-python-headless", "pygame-ce", "pybullet-envs-gymnasium", "cmaes", "crfmnes", "torch"),
 )
 
 

@@ -170,7 +170,8 @@ def _list_paths(folder: Path) -> list[Path]:
         paths = list(folder.iterdir())
     except (FileNotFoundError, NotADirectoryError):
         return []
-    return sorted(path for path in paths if path.suffix == ".ckpt" and path.stem.isdecimal())
+    found = [path for path in paths if path.suffix == ".ckpt" and path.stem.isdecimal()]
+    return sorted(found, key=lambda path: int(path.stem))
 
 
 def _delete_unneeded_segments(folder: Path, *needed: str) -> None:

@@ -3,6 +3,8 @@
 import fcntl
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from hebbes.contracts.errors import say
@@ -25,6 +27,17 @@ def lock_folder(folder: Path) -> int:
     except OSError as error:  # some network file systems have no locks
         say(f"{folder} cannot be locked ({error.strerror}); see that no other process uses it")
     return descriptor
+
+
+@contextmanager
+def wait_for_lock(folder: Path) -> Iterator[None]:
+    """Keeps others that wait for the same lock out until the end of the context; OSError if it cannot be locked."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def is_locked(folder: Path) -> bool:

@@ -76,9 +76,10 @@ def check_can_be_saved(
     header = _describe(name, policy, action_head, environment)
     check_named_code(header["policy"], environment, allow_imports)
     try:
-        _check_description(header)
-    except TypeError as error:
+        json.dumps(header["policy"], allow_nan=False)
+    except (TypeError, ValueError) as error:
         raise ValueError(f"policy {name!r} has a field that no file can hold: {error}") from error
+    _check_description(header)
     _, again = _make_policy(json.loads(json.dumps(header["policy"])))
     for field in dataclasses.fields(policy):  # type: ignore[arg-type]  # as above
         was, read = (_convert_lists_to_tuples(getattr(each, field.name)) for each in (policy, again))
@@ -122,17 +123,16 @@ def count_outputs(action_space: Space) -> int:
 
 def check_fits(path: Path, saved: SavedPolicy, observation_space: Space, action_space: Space) -> None:
     """Raises WeightFileError, which says both shapes, if the policy does not fit the spaces of a sub-environment."""
-    fields = get_policy_fields(saved.policy)
-    discrete, outputs = isinstance(action_space, Discrete), count_outputs(action_space)
+    policy, discrete, outputs = saved.policy, isinstance(action_space, Discrete), count_outputs(action_space)
     kind = "discrete" if discrete else "continuous"
     if (
-        fields["observation_shape"] != observation_space.shape
-        or fields["num_outputs"] != outputs
+        policy.observation_shape != observation_space.shape
+        or policy.num_outputs != outputs
         or discrete != (saved.action_head == "argmax")
     ):
         raise WeightFileError(
-            f"{path}: the policy takes observations of shape {fields['observation_shape']} and gives "
-            f"{fields['num_outputs']} outputs to {saved.action_head}, but the environment has observations of shape "
+            f"{path}: the policy takes observations of shape {policy.observation_shape} and gives "
+            f"{policy.num_outputs} outputs to {saved.action_head}, but the environment has observations of shape "
             f"{observation_space.shape} and {kind} actions for {outputs} outputs"
         )
 
@@ -144,8 +144,10 @@ def get_policy_fields(policy: Policy) -> dict[str, Any]:
 
 def _describe(name: str, policy: Policy, action_head: str, environment: EnvironmentSpec) -> dict[str, Any]:
     """What the header says of a policy and its environment."""
-    fields = {"name": name, **get_policy_fields(policy)}
-    return {"policy": fields, "action_head": action_head, "environment": spec_to_json(environment)}
+    fields = get_policy_fields(policy)
+    if "name" in fields:
+        raise ValueError(f"policy {name!r} must not have a field called name, which policy files use")
+    return {"policy": {"name": name, **fields}, "action_head": action_head, "environment": spec_to_json(environment)}
 
 
 def _replace_non_finite(value: Any) -> Any:

@@ -157,7 +157,7 @@ class Asynchronous(Algorithm):
             candidates = [flight for flight in self._flights if self._make_entry(flight) == entry]
             if not candidates:
                 raise EngineError(
-                    f"completion {number} of completion_log is of another run; a resume needs another --completion_log"
+                    f"completion {number} of completion_log is of another run", "--completion_log ANOTHER_FILE"
                 )
         while not (done := [flight for flight in candidates if flight.answer is not None]):
             self._collect(candidates, engine)

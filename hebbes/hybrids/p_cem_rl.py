@@ -6,17 +6,18 @@ stay. `hebbes.hybrids.cem_rl` has all else, and its departures hold here too.
 
 With `parallel_critic`, one job of a worker trains the critics, with the mean policy as the fixed target actor, while
 the individuals are trained on the critics of the generation before, and evaluated. Its steps are fixed when the
-generation begins: a multiple of 1000, until they are no fewer than the env steps so far. The generation ends when job
-and evaluation have ended. So results depend neither on the number of workers nor on who is faster.
+generation begins: the smallest multiple of 1000 with which the critics have taken at least as many steps as there are
+env steps so far. The generation ends when job and evaluation have ended. So results depend neither on the number of
+workers nor on who is faster.
 
 Departures:
 
 - With fewer actor workers than RL individuals, groups of that size take turns, critics first. One worker is CEM-RL.
   Their critics take all steps first, whatever the number of workers.
-- Until `start_steps`, individuals act themselves, and their returns are told. Theirs act at random.
+- Until `start_steps`, individuals act themselves, and their returns count. Theirs act at random.
 - The extra variance falls by a factor of 0.95, as in CEM-RL. Theirs ignores its option, and takes 0.90.
 - The steps of `parallel_critic` are bounded by the env steps, and the critics are exchanged between generations. Theirs
-  are trained without a pause, and individuals take the latest ones. No individual is trained before they are.
+  are trained without a pause, and individuals take the latest ones. No individual is trained before the critics are.
 """
 
 from dataclasses import dataclass, replace

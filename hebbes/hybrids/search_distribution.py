@@ -7,7 +7,7 @@ that of the mean policy, against which it is judged.
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isfinite, nan
+from math import nan
 from typing import ClassVar
 
 import numpy as np
@@ -67,18 +67,17 @@ class SearchDistribution(Restorable, ABC):
     def tell(self, individual: Float32[np.ndarray, " params"], fitness: float, mean_fitness: float) -> dict[str, float]:
         """Moves the distribution, and returns the metrics.
 
-        `mean_fitness` is the mean policy's return, as far as it is known. A return that is NaN or infinite is that of a
-        failed episode, which is worse than any other.
+        `mean_fitness` is the mean policy's return, as far as it is known. NaN is that of a failed episode, which is
+        worse than any other.
         """
         before, sigma, deviation = self._mean.copy(), self._sigma, np.sqrt(self._variance)
-        returns = [value if isfinite(value) else nan for value in (fitness, mean_fitness)]
-        metrics = self._update(individual.astype(np.float64), *returns)
+        metrics = self._update(individual.astype(np.float64), fitness, mean_fitness)
         if metrics.keys() != set(self.own_metrics):
             raise ValueError(f"_update must return the metrics of own_metrics {self.own_metrics}, got {list(metrics)}")
         return {**compute_move_metrics(sigma, deviation, before, self._mean), **metrics}
 
     def skip(self) -> dict[str, float]:
-        """The metrics of an individual that is not told."""
+        """The metrics of an individual whose return moves nothing."""
         return {
             **compute_move_metrics(self._sigma, self._sigma, self._mean, self._mean),
             **dict.fromkeys(self.own_metrics, nan),

@@ -47,6 +47,19 @@ def _belongs(name: str, values: Sequence[str]) -> bool:
     return not found or not all(is_incidental)
 
 
+def has_default(name: str, value: Any) -> bool:
+    """Whether this value, or the text of it, is the default of all options of ours that the name may mean."""
+    ((_, texts),) = format_options({name: value})
+    return _list_defaults(name) == {" ".join(texts)}
+
+
+@cache
+def _list_defaults(name: str) -> set[str]:
+    return {
+        " ".join(texts) for each in _map_options().get(name, []) for _, texts in format_options({name: each.default})
+    }
+
+
 @cache
 def _map_options() -> Mapping[str, list[OwnedOption]]:
     """Each name of an option of ours -> the options that it may mean."""
@@ -62,11 +75,13 @@ def _find_name(method: Method) -> str:
 def group_by_method(methods: Sequence[Method]) -> dict[str, list[int]]:
     """Label of each method -> its positions in the sequence, in the order of the first ones.
 
-    A label is the name of what searches, and the options in which methods of this name differ.
+    A label is the name of what searches, and the options in which methods of this name differ. An option with its
+    default is as if it were not there, because files of earlier versions lack those that are newer.
     """
-    positions: dict[tuple[tuple[str, str], ...], list[int]] = {}
+    positions: dict[frozenset[tuple[str, str]], list[int]] = {}
     for position, method in enumerate(methods):
-        positions.setdefault(tuple(sorted(method.items())), []).append(position)
+        changed = frozenset((name, text) for name, text in method.items() if not has_default(name, text))
+        positions.setdefault(changed, []).append(position)
     distinct = [methods[first] for first, *_ in positions.values()]
     return dict(zip(_label_methods(distinct), positions.values(), strict=True))
 

@@ -93,7 +93,8 @@ def open_study(options: SweepOptions, config: TrainConfig, searched: Sequence[Se
         raise ValueError("sweep needs the package optuna; pip install 'optuna~=5.0.0'")
     from sqlalchemy import URL  # Optuna's
 
-    from hebbes.programs.sweeps.study import StorageError, Study, convert_storage_errors, lock_sweep
+    from hebbes.files.folder_lock import wait_for_lock
+    from hebbes.programs.sweeps.study import StorageError, Study, convert_storage_errors
     from hebbes.training.assemble_run import assemble_run
     from hebbes.training.run_folder import find_parent
 
@@ -105,7 +106,7 @@ def open_study(options: SweepOptions, config: TrainConfig, searched: Sequence[Se
     assemble_run(config, folder).close()  # checks everything that trials need
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with lock_sweep(folder), convert_storage_errors():
+        with wait_for_lock(folder), convert_storage_errors():
             return Study(storage, folder, describe_sweep(config, searched))
     except OSError as error:
         raise ValueError(f"cannot write to sweep folder {folder}: {error.strerror}") from error

@@ -76,7 +76,7 @@ class Console:
 
     def print_message(self, text: str) -> None:
         """Prints a line, or several."""
-        if self.is_quiet:
+        if self.is_quiet or self._stream is None:  # the latter where a script began without standard output
             return
         encoding = getattr(self._stream, "encoding", None) or "utf-8"
         line = f"{text}\n".encode(encoding, "backslashreplace").decode(encoding)
@@ -86,8 +86,8 @@ class Console:
                 self._stream.flush()
             else:
                 self._terminal.print_above(line)
-        except (OSError, ValueError):  # the latter if it is closed
-            if self._stream in (sys.stdout, sys.__stdout__):
+        except (OSError, ValueError) as error:  # the latter if it is closed
+            if isinstance(error, OSError) and self._stream in (sys.stdout, sys.__stdout__):
                 silence_stdout()
             self.is_quiet = True
 

@@ -23,7 +23,7 @@ _ASIDE = re.compile(r"metrics\.until-(\d{1,18})\.csv")
 METRICS: Mapping[str, str] = {
     "generation": "generations finished, counted from 1",
     "episode": "episodes finished, counted from 1",
-    "individual": "individuals that were told, or have acted at random at the start, counted from 1",
+    "individual": "individuals finished, counted from 1, those with random actions at the start included",
     "env_steps": "environment steps of all training episodes so far",
     "return": "return of the episode: with exploration noise in td3, without noise in the asynchronous hybrids; "
     "of random actions at the start of both",
@@ -36,7 +36,7 @@ METRICS: Mapping[str, str] = {
     "es_return_mean": "mean return of the other members",
     "mean_policy_return": "return of the mean policy on the population's start states, if all members share these; "
     "in the asynchronous hybrids its mean over episodes of its own",
-    "mean_policy_lag": "individuals told since that mean policy was the mean",
+    "mean_policy_lag": "individuals that have moved the search since that mean policy was the mean",
     "mean_policy_env_steps": "environment steps of those episodes, which env_steps leaves out",
     "is_rl": "1 for an individual that was trained by gradients, else 0",
     "rl_share": "share of the individuals so far that were trained by gradients, each kind counted from 1; with "
@@ -104,7 +104,7 @@ class MetricsWriter:
     def write(self, row: Mapping[str, float]) -> None:
         """Appends one row. The first one fixes the columns. NaN becomes an empty cell, other floats keep every bit.
 
-        If another version of this program wrote rows with other columns, the old file is renamed and kept.
+        If the file has other columns, as after a resume with another engine or version, it is renamed and kept.
         """
         header = b""
         if set(row) != set(self._columns):

@@ -85,11 +85,10 @@ def rename_arguments(wrapper_name: str, kwargs: Mapping[str, Any]) -> dict[str, 
     `resize` took a height and a width. `early_stop` counted the rewards within its grace period if nothing else was
     said.
     """
-    name = wrapper_name.rpartition(".")[2] if wrapper_name.startswith("hebbes.wrappers.") else wrapper_name
     renamed = dict(kwargs)
-    if name in ("resize", "resize:Resize") and {"height", "width"} <= renamed.keys():
+    if wrapper_name in ("resize", "hebbes.wrappers.resize:Resize") and {"height", "width"} <= renamed.keys():
         renamed["size"] = [renamed.pop("height"), renamed.pop("width")]
-    if name in ("early_stop", "early_stop:EarlyStop") and renamed.get("grace_steps"):
+    if wrapper_name in ("early_stop", "hebbes.wrappers.early_stop:EarlyStop") and renamed.get("grace_steps"):
         renamed.setdefault("counts_grace", True)
     return renamed
 

@@ -11,7 +11,7 @@ from hebbes.statistics.table import format_number, format_table
 
 FEW_RUNS = 5
 """With fewer runs than this, there are too few different resamples for a reliable interval."""
-STATISTICS = ("mean", "IQM", "median", "std", "min", "max")
+SUMMARY_COLUMNS = ("mean", "IQM", "median", "std", "min", "max")
 """What `format_row` has, in its order."""
 _FEW = f"few runs: with fewer than {FEW_RUNS} of a method, an interval over them is not reliable"
 
@@ -59,7 +59,7 @@ def format_summary_table(
     if any(len(runs) < FEW_RUNS for runs in methods.values()):
         lines.append(("", _FEW))
     return "\n".join(
-        [*(f"{position}  {name}" for position, name in names.items()), format_table(("", *STATISTICS), lines)]
+        [*(f"{position}  {name}" for position, name in names.items()), format_table(("", *SUMMARY_COLUMNS), lines)]
     )
 
 

@@ -10,6 +10,8 @@ Srivastava 2020, "ClipUp", arXiv 2008.02387. For N pairs of members x = mean +- 
 Both are the gradients of the likelihood times sigma^2, as with Sehnke's step sizes. The baseline b is the mean utility,
 which is zero for centered ranks. A generation in which all members have the same utility, as in a tie, changes neither
 the mean nor the momentum. The schedule of the learning rate advances.
+
+Departure: ties share their mean rank. Those of Toklu et al. are ranked by position.
 """
 
 from dataclasses import dataclass, replace

@@ -63,6 +63,8 @@ class Search:
         found = find_class("strategy", check_argument("strategy", strategy, str))
         options = _make_settings(strategy, found.Settings, settings)
         self._strategy: Strategy = make_instance("strategy", strategy, found, options, mean, seed)
+        if not isinstance(layout, Layout | None):
+            raise TypeError(f"layout must be a Layout, such as policy.layout, got {type(layout).__name__}")
         if isinstance(self._strategy, TakesLayout):
             if layout is not None:
                 self._strategy.take_layout(layout)

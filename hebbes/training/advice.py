@@ -3,7 +3,7 @@
 from collections.abc import Container
 from typing import Any
 
-from hebbes.contracts.engine import EPISODE_TIMEOUT, NONFINITE_OUTPUT
+from hebbes.contracts.engine import EPISODE_TIMEOUT, NONFINITE_OUTPUT, EngineError
 from hebbes.contracts.option import map_flags
 from hebbes.contracts.trainer import AllFailedError
 from hebbes.training.config import TrainConfig
@@ -30,18 +30,19 @@ class TrainingError(RuntimeError):
 
 
 class DivergedError(TrainingError):
-    """The numbers of the search are no longer finite: other step sizes may help, and a resume does not."""
+    """The numbers of the search are no longer finite: other step sizes may help."""
 
 
 def find_advice(error: BaseException) -> str:
     """The line that says what helps after an error that has stopped a run."""
+    if isinstance(error, EngineError):
+        return " ".join(filter(None, (RESUME_ADVICE, error.resume_options)))
     return error.advice if isinstance(error, TrainingError) else RESUME_ADVICE
 
 
 def advise_new_run(settings: Any) -> str:
-    """Advice for a run that diverged: a resume would only repeat the same numbers."""
-    other = _describe_other_settings(settings)
-    return f"what helps      a new run with {other}; a resume would meet the same numbers again"
+    """Advice for a run that diverged."""
+    return f"what helps      a new run with {_describe_other_settings(settings)}"
 
 
 def advise_environment_fix(reasons: Container[str], settings: Any) -> str:

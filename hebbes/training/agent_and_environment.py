@@ -8,7 +8,7 @@ from gymnasium.spaces import Box, Discrete, Space
 
 from hebbes.contracts.errors import close_part, describe_error
 from hebbes.environments.environment_options import ACTION_BOUNDS
-from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.environments.environment_spec import START_WRAPPERS, EnvironmentSpec
 from hebbes.environments.gymnasium_simulator import has_fire_action
 from hebbes.environments.ids import find_atari_game
 from hebbes.environments.make_batch_env import choose_backend, make_batch_env
@@ -76,8 +76,6 @@ def _make_start_error(spec: EnvironmentSpec, error: Exception) -> ValueError:
     return ValueError(reason if reason.startswith(named) else f"{named} cannot be started: {reason}")
 
 
-START_WRAPPERS = ("settle", "fire_reset")
-"""Wrappers next to the simulator: they play the first env steps of an episode."""
 OBSERVATION_WRAPPERS = ("atari_42", "crop", "grayscale", "resize", "frame_stack")
 """Wrappers of observations, whose order `_choose_observation_wrappers` knows."""
 

@@ -204,7 +204,7 @@ def _has_range(action_space: Any) -> bool:
 
 
 def _check_options(config: TrainConfig, policy: MLP) -> None:
-    """ValueError for options that the gradients do not follow, that would not reach every episode, or leave none."""
+    """ValueError for options that gradient steps cannot follow, or with which none would be taken or timed right."""
     for name, value, allowed in (
         ("action_bounds", config.environment.action_bounds, ("rescale",)),
         ("bias", policy.bias, (True,)),
@@ -221,6 +221,8 @@ def _check_options(config: TrainConfig, policy: MLP) -> None:
             f"leave it out, or train with --algorithm {' or '.join(limited)}"
         )
     settings, budget = config.settings, config.training.max_env_steps
+    if settings.device == "cuda" and getattr(settings, "completion_log", None) is not None:
+        raise ValueError("device must be cpu with completion_log, because a GPU does not repeat the bits, got cuda")
     if settings.device == "cuda" and config.engine.engine == "ray" and settings.count_worker_jobs():
         raise ValueError("device must be cpu with --engine ray, whose nodes are not asked for a GPU, got cuda")
     if settings.count_actors() and budget is not None and settings.start_steps >= budget:

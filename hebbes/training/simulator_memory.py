@@ -10,6 +10,7 @@ from math import ceil
 from time import perf_counter
 
 from hebbes.contracts.environment import BatchEnv
+from hebbes.contracts.errors import close_part
 from hebbes.environments.environment_spec import EnvironmentSpec, spec_from_json, spec_to_json
 from hebbes.environments.freed_memory import return_free_memory
 from hebbes.environments.make_batch_env import make_batch_env
@@ -50,7 +51,7 @@ def _measure_once(described: str, num_envs: int, training: bool) -> int:
         return 0
     finally:
         for env in envs:
-            env.close()
+            close_part("a wrapper", env)
 
 
 def _start_env(spec: EnvironmentSpec, count: int, training: bool) -> BatchEnv:
@@ -58,6 +59,6 @@ def _start_env(spec: EnvironmentSpec, count: int, training: bool) -> BatchEnv:
     try:
         env.start(0)
     except BaseException:
-        env.close()
+        close_part("a wrapper", env)
         raise
     return env

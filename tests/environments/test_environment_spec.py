@@ -64,6 +64,8 @@ def test_nonsense_in_a_file_is_refused(change, reason):
         ("hebbes.wrappers.early_stop:EarlyStop", {"grace_steps": 5}, {"grace_steps": 5, "counts_grace": True}),
         ("early_stop", {"grace_steps": 5, "counts_grace": False}, {"grace_steps": 5, "counts_grace": False}),
         ("mine.resize:Resize", {"height": 84, "width": 40}, {"height": 84, "width": 40}),
+        ("resize:Resize", {"height": 84, "width": 40}, {"height": 84, "width": 40}),  # a user's own
+        ("early_stop:EarlyStop", {"grace_steps": 5}, {"grace_steps": 5}),
     ],
 )
 def test_arguments_of_earlier_versions_become_todays(name, written, expected):
@@ -82,10 +84,15 @@ def test_tuples_and_lists_in_arguments_are_equal():
 
 
 def test_a_description_names_what_returns_depend_on():
-    ours, own = PartSpec("grayscale"), PartSpec("my_envs:Scale", {"factor": 2})
+    ours, own, settle = (
+        PartSpec("grayscale"),
+        PartSpec("my_envs:Scale", {"factor": 2}),
+        PartSpec("settle", {"num_steps": 3}),
+    )
     limit = PartSpec("gymnasium.wrappers:TimeLimit", {"max_episode_steps": 9})
     spec = EnvironmentSpec("CartPole-v1", "gymnasium", wrappers=(ours,), training_wrappers=(own,))
     assert describe_environment(spec) == "CartPole-v1"
+    assert describe_environment(replace(spec, wrappers=(settle, ours))) == "CartPole-v1 settle{'num_steps': 3}"
     spec = replace(spec, env_kwargs={"b": 2, "a": 1}, gymnasium_wrappers=(limit,), wrappers=(ours, own))
     wrappers = "gymnasium.wrappers:TimeLimit{'max_episode_steps': 9} my_envs:Scale{'factor': 2}"
     assert describe_environment(spec) == f"CartPole-v1 a=1 b=2 {wrappers}"

@@ -1,11 +1,13 @@
 """Windows open although something was drawn without one before, and warnings of a user's environment are kept."""
 
 import os
+import sys
 import warnings
 
 import gymnasium
 
 from hebbes.environments.gymnasium_env import GymnasiumEnv
+from hebbes.environments.ids import resolve
 from hebbes.environments.quiet_simulators import quieten
 from tests.scripted import ScriptedGymnasiumEnv
 
@@ -40,3 +42,9 @@ def test_a_warning_of_a_users_environment_is_printed_once(monkeypatch):
         warnings.simplefilter("default")
         GymnasiumEnv("Outspoken-v0", range(5), {}).close()
     assert [str(each.message) for each in said] == ["made"]
+
+
+def test_pybullet_needs_no_standard_error(monkeypatch):
+    resolve("InvertedPendulumBulletEnv-v0")  # imports the package
+    monkeypatch.setattr(sys, "stderr", None)
+    GymnasiumEnv("InvertedPendulumBulletEnv-v0", [3], {}).close()

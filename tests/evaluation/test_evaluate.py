@@ -228,7 +228,6 @@ def test_a_missing_file_is_named(tmp_path):
         (EngineError("RuntimeError: lost\nTraceback ..."), "a.dat: RuntimeError: lost$"),
         (StartError("5 workers were lost: worker died (exit code 1) at its start"), '__name__ == "__main__"'),
         (EngineError("5 workers were lost: worker was killed from outside at its start"), "at its start$"),
-        (SystemExit(3), "a.dat: SystemExit: 3$"),
         (RuntimeError("two\nlines"), "a.dat: RuntimeError: two$"),
         (ValueError("two\nlines"), "^two lines$"),
     ],
@@ -241,3 +240,10 @@ def test_whatever_ends_the_play_is_a_value_error_of_one_line(error, message, tmp
     with pytest.raises(ValueError, match=message) as found:
         hebbes.evaluate(save_balancing_policy(tmp_path / "a.dat"), threads=1)
     assert "\n" not in str(found.value)
+
+
+def test_an_exit_of_the_callers_signal_handler_passes(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "play", lambda *_, **__: sys.exit(143))
+    with pytest.raises(SystemExit) as exited:
+        hebbes.evaluate(save_balancing_policy(tmp_path / "a.dat"), threads=1)
+    assert exited.value.code == 143

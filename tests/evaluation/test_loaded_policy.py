@@ -12,6 +12,7 @@ from gymnasium.utils.env_checker import check_env
 
 import hebbes
 from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.environments.part_spec import PartSpec
 from hebbes.files.policy_file import SavedPolicy, save_policy
 from hebbes.policies.linear import Linear
 from hebbes.policies.torch_modules import as_module
@@ -245,7 +246,8 @@ def test_the_environment_keeps_gymnasiums_rules(balancing):
 
 
 def test_training_wrappers_are_left_out_and_a_failing_simulator_ends_the_episode(tmp_path):
-    spec = replace(SCRIPTED, env_kwargs={"rewards": [1.0], "truncate_at": 9, "raise_at": 2})
+    spec = replace(SCRIPTED, env_kwargs={"rewards": [-1.0], "truncate_at": 9, "raise_at": 2})
+    spec = replace(spec, training_wrappers=(PartSpec("early_stop", {"negative_streak": 0}),))
     save_policy(
         tmp_path / "a.dat", SavedPolicy(Linear((2,), 2), "linear", np.zeros(4, np.float32), {}, "identity", spec, {})
     )

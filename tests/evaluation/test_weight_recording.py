@@ -13,8 +13,9 @@ from tests.evaluation.files_to_play import CARTPOLE, EVERY_KIND
 def test_only_the_beginning_of_a_long_evaluation_is_recorded(cap, monkeypatch):
     monkeypatch.setattr(weight_recording, "NUM_EPISODES", 2)
     monkeypatch.setattr(weight_recording, "MAX_EPISODE_STEPS", 3)
+    monkeypatch.setattr(weight_recording, "NUM_DRAWN_SYNAPSES", 5)
     recordings = record_weights(EVERY_KIND["hebbian"], CARTPOLE, episodes=5, seed=0, max_episode_steps=cap)
-    assert [len(layer) for each in recordings for layer in each.trajectories] == [3, 3, 3, 3]
+    assert [layer.shape for each in recordings for layer in each.trajectories] == [(3, 5)] * 4
 
 
 def test_an_endless_episode_is_recorded_up_to_the_cap_of_training():

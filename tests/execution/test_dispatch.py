@@ -186,18 +186,18 @@ def test_without_any_machine_it_waits_for_one_and_says_so(capsys):
 
 
 def test_a_time_limit_does_not_include_the_wait_for_a_thread():
-    dispatch, limit = Dispatch(ThreadTransport(Counter, 1)), TimeLimit(1.0, "too late", (0.0,))
-    tickets = [dispatch.submit(sleep, 0.2, limit=limit, give_up=str) for _ in range(6)]
-    assert [answer for _, answer in dispatch.collect_each(tickets)] == [0.2] * 6
+    dispatch, limit = Dispatch(ThreadTransport(Counter, 1)), TimeLimit(2.0, "too late", (0.0,))
+    tickets = [dispatch.submit(sleep, 0.4, limit=limit, give_up=str) for _ in range(6)]
+    assert [answer for _, answer in dispatch.collect_each(tickets)] == [0.4] * 6
     dispatch.close()
 
 
 def test_jobs_that_were_done_in_time_may_be_collected_late():
-    dispatch, limit = Dispatch(ThreadTransport(Counter, 2)), TimeLimit(0.8, "too late", (0.0,))
+    dispatch, limit = Dispatch(ThreadTransport(Counter, 2)), TimeLimit(1.6, "too late", (0.0,))
     warm = [dispatch.submit(sleep, 0.0, limit=limit) for _ in range(2)]
     assert len(list(dispatch.collect_each(warm))) == 2
     tickets = [dispatch.submit(sleep, 0.1, limit=limit, give_up=str) for _ in range(2)]
-    time.sleep(0.9)
+    time.sleep(1.7)
     assert [answer for _, answer in dispatch.collect_each(tickets)] == [0.1] * 2
     dispatch.close()
 

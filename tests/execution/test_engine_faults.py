@@ -153,7 +153,7 @@ def test_a_policy_that_hangs_the_simulator_fails_its_chunk_and_the_run_goes_on()
 
 
 @pytest.mark.spawned
-def test_a_new_worker_has_time_for_its_imports_but_not_for_ever(monkeypatch):
+def test_a_worker_that_does_not_start_in_time_is_lost(monkeypatch):
     monkeypatch.setattr(dispatch, "MAX_DEATHS", 2)
     monkeypatch.setattr(dispatch, "START_SECONDS", 0.1)
     engine = Workers(make_task(), chunk_size=4, threads=1, episode_timeout=1e6)

@@ -175,8 +175,3 @@ def test_auto_takes_threads_for_envpool_and_processes_for_gymnasium():
     made = [make_engine(each, EngineOptions(chunk_size=4, threads=2)) for each in (make_cartpole_task(), make_task())]
     assert [type(engine) for engine in made] == [InProcess, Workers]
     assert type(make_engine(make_task(), EngineOptions(chunk_size=4, threads=1))) is InProcess
-
-
-def test_a_time_limit_takes_processes_which_can_be_killed():
-    for each in (make_cartpole_task(), make_task()):
-        assert type(make_engine(each, EngineOptions(chunk_size=4, threads=1, episode_timeout=9.0))) is Workers

@@ -23,11 +23,11 @@ def double(host, number, phase):
 class ScriptedDispatch:
     """A dispatch over scripted workers. `fate(phase, number)`: phase is "start", "warm_up" or "job"."""
 
-    def __init__(self, fate, size, seed=0, timeout=None):
+    def __init__(self, fate, size, seed=0, timeout=None, extra=0.0):
         self.transport = ToyTransport(lambda: None, size)
         self.transport.fate = lambda function, call: fate(*reversed(call)) if call else fate("start", None)
         self.transport.rng = np.random.default_rng(seed)
-        self.dispatch, self.timeout = Dispatch(self.transport), timeout
+        self.dispatch, self.timeout, self.extra = Dispatch(self.transport), timeout, extra
 
     def do_jobs(self):
         """The answers to all jobs, or the reasons for which they were given up."""
@@ -37,7 +37,9 @@ class ScriptedDispatch:
             return {tickets[ticket]: answer for ticket, answer in (self.dispatch.collect(tickets) for _ in JOBS)}
 
     def submit(self, number):
-        limit = None if self.timeout is None else TimeLimit(self.timeout, "too late", (number, "warm_up"))
+        limit = None
+        if self.timeout is not None:
+            limit = TimeLimit(self.timeout, "too late", (number, "warm_up"), extra_seconds=self.extra)
         return self.dispatch.submit(double, number, "job", home=("job", number), limit=limit, give_up=str)
 
 
@@ -149,6 +151,12 @@ def test_jobs_that_never_begin_stop_the_dispatch_in_time(size):
     with pytest.raises(EngineError, match="the last one: worker did not warm up in 60 s"):
         scripted.do_jobs()
     assert scripted.transport.now < 5.1 * 60
+
+
+def test_a_warm_up_has_the_extra_time_of_its_limit():
+    scripted = ScriptedDispatch(lambda phase, number: HANGS if phase == "warm_up" else 0, 1, timeout=2.0, extra=100.0)
+    with pytest.raises(EngineError, match="the last one: worker did not warm up in 160 s"):
+        scripted.do_jobs()
 
 
 @given(bad=st.sets(st.sampled_from(JOBS[1:])), **orders)

@@ -87,4 +87,4 @@ def test_programs_of_simulators_end_with_them_and_leave_signals_of_the_terminal_
             assert (after == before) == (number is signal.SIGTERM)
     finally:
         engine.close()
-    wait_until(lambda: not find_running(tmp_path))
+    assert wait_until(lambda: not find_running(tmp_path))

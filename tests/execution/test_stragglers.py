@@ -7,14 +7,7 @@ import pytest
 from hebbes.execution import dispatch as module
 from hebbes.execution.dispatch import Dispatch
 from hebbes.execution.jobs import TimeLimit
-from hebbes.execution.stragglers import (
-    HANG_FACTOR,
-    LOOK_SECONDS,
-    NUM_DURATIONS,
-    PATIENCE_SECONDS,
-    UNKNOWN_SECONDS,
-    Stragglers,
-)
+from hebbes.execution.stragglers import Stragglers
 from tests.execution.toy_transport import HANGS, STOPPED, ToyTransport
 
 
@@ -42,14 +35,14 @@ def test_the_job_of_a_worker_that_hangs_is_done_by_another(transport):
     answers = {tickets[ticket]: answer for ticket, answer in dispatch.collect_each(list(tickets))}
     assert answers == {number: 2 * number for number in range(5)}
     assert dispatch.num_sent_again == 1
-    assert PATIENCE_SECONDS < transport.now < PATIENCE_SECONDS + 3
+    assert 10 < transport.now < 13
 
 
 def test_without_experience_it_waits_longer_and_starts_a_worker_for_it(transport):
     hang_once(transport, 3)
     dispatch = Dispatch(transport)
     assert dispatch.collect([dispatch.submit(double, 3)])[1] == 6
-    assert UNKNOWN_SECONDS < transport.now < UNKNOWN_SECONDS + 3
+    assert 60 < transport.now < 63
     assert transport.made == 2
 
 
@@ -92,7 +85,7 @@ def do_jobs_with_a_worker_that_hangs(transport, seconds):
     for seat in dispatch._seats.values():
         for call in seat.calls.values():
             call.job.seconds = seconds
-    transport.now = LOOK_SECONDS + 1
+    transport.now = 61
     hang_once(transport, 4)  # so that nobody answers for a while
     do_jobs(dispatch, 9)
     return hung
@@ -105,7 +98,7 @@ def test_a_worker_that_hangs_with_a_job_that_is_done_is_replaced(transport, caps
 
 
 def test_a_slow_worker_is_left_alone_where_the_other_one_took_long_too(transport):
-    assert do_jobs_with_a_worker_that_hangs(transport, 2 * LOOK_SECONDS / HANG_FACTOR) in transport.alive
+    assert do_jobs_with_a_worker_that_hangs(transport, 12) in transport.alive
 
 
 @pytest.mark.parametrize("num_workers", [1, 3])
@@ -113,7 +106,7 @@ def test_workers_that_are_stopped_are_replaced_even_if_they_are_all(transport, n
     transport.num_workers, outcomes = num_workers, iter([STOPPED] * num_workers)
     transport.fate = lambda function, arguments: next(outcomes, 0) if arguments else 0
     do_jobs(Dispatch(transport), 6)
-    assert LOOK_SECONDS < transport.now < LOOK_SECONDS + 3
+    assert 60 < transport.now < 63
     assert transport.made == 2 * num_workers
 
 
@@ -158,14 +151,14 @@ def test_a_job_with_a_time_limit_is_never_done_twice(transport):
 
 def test_patience_is_a_multiple_of_the_longest_time_and_never_short():
     stragglers = Stragglers()
-    assert stragglers.estimate_patience(double) == UNKNOWN_SECONDS
+    assert stragglers.estimate_patience(double) == 60
     stragglers.add_duration(double, 1.0)
-    assert stragglers.estimate_patience(double) == PATIENCE_SECONDS
-    for seconds in (50.0, *[1.0] * (NUM_DURATIONS - 1)):  # as if one job in many was of another kind
+    assert stragglers.estimate_patience(double) == 10
+    for seconds in (50.0, *[1.0] * 255):  # as if one job in many was of another kind
         stragglers.add_duration(double, seconds)
         assert stragglers.estimate_patience(double) == 200.0
     stragglers.add_duration(double, 1.0)
-    assert stragglers.estimate_patience(double) == PATIENCE_SECONDS
+    assert stragglers.estimate_patience(double) == 10
 
 
 def test_a_machine_with_many_workers_may_be_lost_without_an_end(transport):
@@ -176,18 +169,3 @@ def test_a_machine_with_many_workers_may_be_lost_without_an_end(transport):
     tickets = [dispatch.submit(double, number) for number in range(60)]
     assert sorted(answer for _, answer in dispatch.collect_each(tickets)) == [2 * number for number in range(60)]
     assert next(outcomes, None) is None
-
-
-def test_homes_are_shared_out_anew_when_a_worker_joins(transport):
-    transport.num_workers = 1
-    transport.wait = lambda workers, timeout: [(worker, *worker.receive()) for worker in workers]
-    dispatch, done = Dispatch(transport), []
-    for num_workers in (1, 2, 2, 2):
-        transport.num_workers = num_workers
-        transport.calls.clear()
-        tickets = [dispatch.submit(double, number, home=("job", number)) for number in range(6)]
-        assert len(list(dispatch.collect_each(tickets))) == 6
-        done.append({arguments[0]: worker for worker, _, arguments in transport.calls})
-    assert set(done[0].values()) == {0}
-    assert sorted(done[2].values()) == [0, 0, 0, 1, 1, 1]
-    assert done[2] == done[3]

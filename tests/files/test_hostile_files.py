@@ -1,4 +1,4 @@
-"""Hostile weight files are refused with one line, in less than one second and 200 MB, and nothing is executed."""
+"""Hostile weight files are refused with one line, in at most three seconds and 200 MB, and nothing is executed."""
 
 import pickle
 import subprocess

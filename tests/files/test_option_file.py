@@ -104,11 +104,12 @@ def test_other_notations_of_yaml_1_1_are_texts(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["1e-3", "e5", "1e", "0x1e3", "1e5f", "none", "2.0", "010", "1:30", "0x10", "no", "true"]
+    "text", ["1e-3", "e5", "1e", "0x1e3", "1e5f", "none", "2.0", "010", "1:30", "0x10", "0b1", "1_000", "no", "true"]
 )
 @pytest.mark.parametrize("write", [format_yaml, format_yaml_line])
 def test_texts_stay_texts(write, text):
-    assert parse_yaml(write({"a": text, text: [text]})) == {"a": text, text: [text]}
+    for read in (parse_yaml, yaml.safe_load):
+        assert read(write({"a": text, text: [text]})) == {"a": text, text: [text]}
 
 
 def test_a_file_without_end_is_no_file_of_options():

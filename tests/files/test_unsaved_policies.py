@@ -29,6 +29,20 @@ class Gains(Linear):
 
 
 @dataclass(frozen=True)
+class Limits(Linear):
+    """Has a number that JSON has not."""
+
+    limits: tuple[tuple[float, float], ...] = ((0.0, float("inf")),)
+
+
+@dataclass(frozen=True)
+class Named(Linear):
+    """Has a field of the name that the header of a file gives to the class."""
+
+    name: str = "red"
+
+
+@dataclass(frozen=True)
 class Restless(Linear):
     """Changes a field whenever it is made."""
 
@@ -56,6 +70,8 @@ class Nested(Linear):
     [
         (Derived, r"cannot be used: TypeError: .* unexpected keyword argument 'size'"),
         (Gains, r"has a field that no file can hold: Object of type ndarray is not JSON serializable"),
+        (Limits, r"has a field that no file can hold: Out of range float values are not JSON compliant"),
+        (Named, r"must not have a field called name, which policy files use"),
         (Restless, r"would be read from its file with scale 4.0, not 2.0"),
         (Nested, r"would be read from its file with inner \{'gain': 1.0\}, not Inner\(gain=1.0\)"),
     ],

@@ -16,6 +16,7 @@ from hebbes.hybrids.acem_rl import ACEMRL
 from hebbes.hybrids.aes_rl import AESRL
 from hebbes.hybrids.one_plus_one_rl import OnePlusOneRL
 from hebbes.recording.metrics import METRICS
+from hebbes.training.advice import find_advice
 from tests.hybrids.asynchronous_trainers import LENGTH, advance_until, find_told, make_task, make_trainer
 from tests.hybrids.cem_rl_trainers import advance
 
@@ -38,6 +39,7 @@ def engines():
 
 @pytest.fixture(autouse=True)
 def few_critic_steps(monkeypatch):
+    assert jobs.CRITIC_STEPS == 1000  # of a job, as in the paper's code
     monkeypatch.setattr(jobs, "CRITIC_STEPS", 40)
 
 
@@ -197,8 +199,9 @@ def test_a_state_with_answers_that_have_come_is_restored(engines):
 def test_the_log_of_another_run_is_refused(engines, tmp_path):
     log = tmp_path / "log"
     advance_until(find_told, make_trainer(completion_log=str(log)), engines["one thread"])
-    with pytest.raises(EngineError, match=r"completion \d+ of completion_log is of another run"):
+    with pytest.raises(EngineError, match=r"completion \d+ of completion_log is of another run") as stopped:
         advance(make_trainer(completion_log=str(log), start_steps=0), engines["one thread"], 5)
+    assert find_advice(stopped.value).endswith("{resume} --completion_log ANOTHER_FILE")
     log.write_text("generation,env_steps\n1,2\n")
     with pytest.raises(ValueError, match=r"completion_log .* is not the log of a run"):
         make_trainer(completion_log=str(log))

@@ -12,6 +12,7 @@ from hebbes.contracts.strategy import Results
 from hebbes.contracts.trainer import AllFailedError
 from hebbes.execution.in_process import InProcess
 from hebbes.hybrids.cem_rl import CEMRL, CEMRLSettings, measure_trained_members
+from hebbes.hybrids.core.learner import Gradients
 from hebbes.hybrids.p_cem_rl import PCEMRL, PCEMRLSettings
 from hebbes.hybrids.trained_population import TrainedPopulation
 from hebbes.recording.metrics import METRICS
@@ -243,11 +244,18 @@ def test_metrics_say_who_was_best_and_how_long_workers_worked():
     assert np.isnan(measure_trained_members(tied, [0, 2])["rl_parent_share"])
 
 
-def test_the_callers_number_of_threads_stays():
+def test_gradient_steps_have_their_number_of_threads_and_the_caller_keeps_its_own(monkeypatch):
+    train, found = Gradients.train_critics, set()
+
+    def train_and_tell(gradients, *arguments):
+        found.add(torch.get_num_threads())
+        train(gradients, *arguments)
+
+    monkeypatch.setattr(Gradients, "train_critics", train_and_tell)
     before = torch.get_num_threads()
     torch.set_num_threads(3)
     try:
         advance(*make_scripted({"truncate_at": 4}), 2)
-        assert torch.get_num_threads() == 3
+        assert (found, torch.get_num_threads()) == ({1}, 3)
     finally:
         torch.set_num_threads(before)

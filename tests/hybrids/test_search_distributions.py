@@ -125,11 +125,10 @@ def test_aes_stays_between_mean_and_individual_with_a_positive_variance(name, re
 
 
 @each_distribution
-@pytest.mark.parametrize("failed", [NAN, np.inf, -np.inf])
-def test_an_individual_that_failed_is_never_told_as_good_whatever_its_weights(name, failed):
+def test_an_individual_that_failed_moves_nothing_whatever_its_weights(name):
     distribution = make_distribution(name)
     for number in range(25):
-        distribution.tell(np.full(10, NAN, np.float32), failed, 0.0 if number % 2 else NAN)
+        distribution.tell(np.full(10, NAN, np.float32), NAN, 0.0 if number % 2 else NAN)
     assert np.array_equal(distribution.mean, START)
     search_sphere(distribution, range(25))
     assert np.isfinite(distribution.state_dict()["mean"]).all()

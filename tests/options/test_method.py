@@ -48,6 +48,13 @@ def test_a_label_is_what_searches_and_what_differs_among_those_of_its_name():
     assert list(group_by_method([gru, linear])) == ["openai_es policy=gru", "openai_es policy=linear"]
 
 
+def test_files_from_before_an_option_are_of_the_method_that_has_its_default():
+    new, other = (find(observation_normalization=True, observation_std_min=each) for each in (0.001, 0.1))
+    earlier = {name: text for name, text in new.items() if name != "observation_std_min"}
+    assert len(earlier) < len(new)
+    assert group_by_method([earlier, new, other]) == {"openai_es": [0, 1], "openai_es observation_std_min=0.1": [2]}
+
+
 def test_the_order_of_the_options_does_not_change_a_label():
     methods = [find(), find(policy="linear", sigma=0.3)]
     turned = [dict(reversed(method.items())) for method in methods]

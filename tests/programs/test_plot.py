@@ -102,6 +102,15 @@ def test_a_horizontal_axis_that_is_not_in_the_file_is_refused(tmp_path):
         make(folder, x="seconds")
 
 
+def test_runs_that_count_other_units_have_no_common_axis_of_units(runs, tmp_path):
+    shutil.copytree(runs, tmp_path / "runs")
+    (folder,) = (tmp_path / "runs").rglob("cem")
+    path = folder / "metrics.csv"
+    path.write_text(path.read_text().replace("generation,", "episode,", 1))
+    with pytest.raises(ValueError, match=r"^x unit needs runs that count the same, got .*generation in .*/"):
+        make(tmp_path / "runs", x="unit")
+
+
 def test_the_command_writes_png_and_svg(runs, tmp_path, capfd):
     png, svg = tmp_path / "a.png", tmp_path / "a.svg"
     done = run_command("plot", runs / "Scripted-v0", "-o", png)

@@ -11,13 +11,14 @@ from optuna.trial import TrialState
 
 from hebbes.contracts.option import check_value
 from hebbes.contracts.search_space import Choice, LogUniform, Uniform
+from hebbes.files.folder_lock import wait_for_lock
 from hebbes.files.option_file import read_yaml
 from hebbes.options.command_line import resolve_config
 from hebbes.programs.sweep import read_options
 from hebbes.programs.sweeps import jobs
 from hebbes.programs.sweeps.best_settings import format_command
 from hebbes.programs.sweeps.jobs import execute_briefly, hold_lock, prepare_job
-from hebbes.programs.sweeps.study import is_busy, lock_sweep
+from hebbes.programs.sweeps.study import is_busy
 from hebbes.programs.sweeps.sweep_options import find_searched_options, set_params
 from hebbes.recording.console import Console
 from hebbes.recording.metrics import read_metrics
@@ -150,7 +151,7 @@ def test_the_same_seed_gives_the_same_trials(finished, tmp_path):
 @pytest.mark.slow
 def test_a_trial_that_lost_its_process_goes_on_where_it_was(finished, tmp_path):
     _, config, searched, study = open_sweep(tmp_path, trials=1)
-    with lock_sweep(study.folder):
+    with wait_for_lock(study.folder):
         trial = study.take_trial({}, 1)
         study.sample(trial, searched)
         config = set_params(config, searched, trial.params)
@@ -189,8 +190,9 @@ def test_options_that_are_typed_are_not_varied_and_search_adds_others(tmp_path):
     [
         ("choice:0.99123:0.9999", 0.9999, 0.9999),  # as typed
         ("choice:0.9999:1", 0.9999, 0.9999),  # although 1 is another choice
-        ("uniform:0.91:0.9999", 0.987654, 0.988),
-        ("uniform:0.91:0.9996", 0.99955, 0.99955),  # with three digits, it would be above the bound
+        ("uniform:0.1:0.9999", 0.987654, 0.988),
+        ("uniform:0.99:0.9999", 0.9912345, 0.99123),  # three digits of 0.0099
+        ("uniform:0.1:0.9996", 0.99955, 0.99955),  # with three digits, it would be above the bound
     ],
 )
 def test_a_trial_has_values_of_its_search_space(space, drawn, trained, tmp_path):

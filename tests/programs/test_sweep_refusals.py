@@ -42,6 +42,7 @@ from tests.programs.sweeps import make_arguments, open_sweep
         ({"search": "sigma=choice:0.1:0.1"}, r"two values or more, all different, got \[0.1, 0.1\]"),
         ({"search": "policy=choice:mlp:linear"}, "search policy=choice:mlp:linear: policy cannot be varied"),
         ({"search": "generations=choice:1:2"}, "search generations=choice:1:2: generations cannot be varied"),
+        ({"search": "rank=choice:1:2"}, "search rank has no effect: it is only used with --sampler low_rank"),
     ],
 )
 def test_bad_input_is_refused(tmp_path, changes, message):
@@ -134,3 +135,13 @@ def test_no_password_of_a_database_is_shown(password):
     assert hide_passwords(f"postgresql://me:{password}@host:5432/db") == "postgresql://me:***@host:5432/db"
     for word in ("sqlite:////tmp/a.db", "weights/a:b@c", "http://host:80/page"):
         assert hide_passwords(word) == word
+
+
+def test_a_sweep_from_before_an_option_goes_on_if_the_option_has_its_default(tmp_path):
+    *_, study = open_sweep(tmp_path)
+    known = study._study.user_attrs["sweep"]
+    study._study.set_user_attr("sweep", {name: each for name, each in known.items() if name != "max_episode_steps"})
+    open_sweep(tmp_path)
+    study._study.set_user_attr("sweep", {name: each for name, each in known.items() if name != "eval_episodes"})
+    with pytest.raises(ValueError, match="eval_episodes is none there, and 2 here"):
+        open_sweep(tmp_path)

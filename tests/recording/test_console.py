@@ -4,6 +4,8 @@ import io
 import subprocess
 import sys
 
+import pytest
+
 from hebbes.recording.console import Console, fill_lines
 
 
@@ -61,6 +63,17 @@ def test_a_stream_of_the_callers_own_needs_no_more_than_write_and_flush():
         with Console(each) as console, console.phase("training"):
             console.print_message("done")
     assert stream.lines == "done\n"
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_script_may_have_closed_its_standard_output_or_have_none(is_there, monkeypatch):
+    stdout = io.StringIO() if is_there else None
+    if stdout is not None:
+        stdout.close()
+    for name in ("stdout", "__stdout__"):
+        monkeypatch.setattr(sys, name, stdout)
+    with Console() as console:
+        console.print_message("done")
 
 
 def test_what_an_encoding_lacks_is_escaped():

@@ -4,9 +4,11 @@ from math import isnan, nan
 
 import numpy as np
 import pytest
+from scipy.stats import mannwhitneyu
 
+from hebbes.statistics import comparison as module
 from hebbes.statistics.comparison import compare, compare_methods
-from hebbes.statistics.intervals import Estimate
+from hebbes.statistics.intervals import UNKNOWN, Estimate
 from tests.shape_checks import unchecked
 
 
@@ -51,6 +53,16 @@ def test_the_other_way_round_is_the_complement():
         assert forth.value + back.value == pytest.approx(total)
         assert forth.low + back.high == pytest.approx(total)
         assert forth.low < forth.value < forth.high
+
+
+def test_a_resample_has_the_probability_of_mann_and_whitney(monkeypatch):
+    made = []
+    monkeypatch.setattr(module, "estimate_intervals", lambda compute, units: made.append(compute) or [UNKNOWN] * 2)
+    first, second = np.random.default_rng(6).integers(0, 9, size=(2, 30)).astype(float)
+    compare(first, second)
+    drawn = np.random.default_rng(7).integers(0, 30, size=(20, 30))
+    pairs = mannwhitneyu(first[drawn], second[drawn], axis=1, method="asymptotic").statistic
+    np.testing.assert_array_equal(made[0](drawn)[0], pairs / 30**2)
 
 
 @pytest.mark.parametrize("bad", [nan, np.inf])

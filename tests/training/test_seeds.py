@@ -245,7 +245,7 @@ def test_one_that_fails_does_not_keep_the_others_from_their_turn(tmp_path, capsy
     said = capsys.readouterr().out.splitlines()
     assert f"stopped         {top / 'seed1'}: generation 2: out of luck" in said
     assert any(line.startswith("2 runs ") for line in said)
-    assert said[-1].startswith("what helps      a new run with other step sizes (--learning_rate, --sigma); ")
+    assert said[-1].startswith("what helps      a new run with other step sizes (--learning_rate, --sigma)")
     done = [load_newest_checkpoint(top / f"seed{seed}" / "checkpoint")[0].progress.units for seed in range(3)]
     assert done == [2, 1, 2]
     assert read_policy_file(top / "seed2" / "best.dat", ["tests.scripted"]).provenance["seed"] == 2

@@ -2,6 +2,7 @@
 
 import pytest
 
+from hebbes.contracts import errors
 from hebbes.contracts.engine import EngineError
 from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.training.prepare import prepare
@@ -55,7 +56,10 @@ def test_during_the_run_the_last_generation_is_saved(name, engine, tmp_path):
     assert load_newest_checkpoint(run.folder / "checkpoint")[0].progress.units == 2
 
 
-def test_one_that_fails_to_close_costs_a_line(tmp_path, capsys):
-    (run,) = prepare(make_scripted_config(tmp_path, wrappers=("unfit_wrappers:FailsToClose",), test_episodes=2))
+@pytest.mark.parametrize("members", [4, 20])  # the memory of 20 is measured
+def test_one_that_fails_to_close_costs_a_line(members, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(errors, "_shown", set())
+    options = {"wrappers": ("unfit_wrappers:FailsToClose",), "test_episodes": 2, "population_size": members}
+    (run,) = prepare(make_scripted_config(tmp_path, **options))
     assert execute(run).is_complete
     assert "a wrapper failed to close" in capsys.readouterr().err

@@ -27,7 +27,7 @@ from hebbes.reporting.page.contents import Block, Chart, Section, Table, Text, V
 from hebbes.reporting.page.curve_charts import Line, make_curves_chart
 from hebbes.reporting.video import film_episode
 from hebbes.statistics.curves import compute_profile
-from hebbes.statistics.summary_table import FEW_RUNS, STATISTICS, format_row, summarize_runs
+from hebbes.statistics.summary_table import FEW_RUNS, SUMMARY_COLUMNS, format_row, summarize_runs
 
 
 def make_evaluation_section(
@@ -44,7 +44,7 @@ def make_evaluation_section(
             make_intervals_chart(
                 f"Return of each run, {label}", "Mean of the episodes; the interval is over episodes.", "return", means
             ),
-            Table(f"Returns of each run in {label}, over episodes", ("run", *STATISTICS), rows),
+            Table(f"Returns of each run in {label}, over episodes", ("run", *SUMMARY_COLUMNS), rows),
             *_show_methods(group, methods, runs, label),
             *_compare_methods(group, methods, runs, label),
         ]
@@ -80,7 +80,7 @@ def _show_methods(group: Group, methods: Methods, reported: Mapping[str, Reporte
     estimates = {method: each.iqm for method, each in summaries.items()}
     note = "Interquartile mean of the runs; the interval is over runs. Circles: each run."
     yield make_intervals_chart(f"Return of each method, {label}", note, "return", estimates, runs=circles)
-    yield Table(f"Returns of each method in {label}, each run as one value", ("method", *STATISTICS), rows)
+    yield Table(f"Returns of each method in {label}, each run as one value", ("method", *SUMMARY_COLUMNS), rows)
     if any(len(found) < FEW_RUNS for found in runs.values()):
         yield Text(f"With fewer than {FEW_RUNS} runs of a method, an interval over them is not reliable.")
     yield from map(Text, warn_of_equal_seeds(group, methods, partial(_name_run, group, reported)))
@@ -104,7 +104,7 @@ def _compare_methods(
         probabilities[name] = found.probability_of_improvement
         cells = [failure] if failure else [str(found.probability_of_improvement), str(found.mean_difference)]
         rows.append((name, name_unit(methods, one, other), *cells))
-    note = "How often a run of the first method has the higher return than one of the second. 0.5: neither is better."
+    note = "How often the first method has the higher return: over runs, or over episodes where each has one run."
     what = "probability of improvement"
     yield make_intervals_chart(f"Comparisons, {label}", note, what, probabilities, are_probabilities=True)
     yield Table(f"Comparisons in {label}", ("method over method", "by", what, "mean difference"), rows)
@@ -116,7 +116,8 @@ def _draw_profiles(group: Group, methods: Methods, label: str) -> Iterator[Chart
         method: np.array([group[number, ""].returns.mean() for number in numbers])
         for method, numbers in methods.items()
     }
-    if not all(np.isfinite(each).all() for each in scores.values()):
+    has_several = any(len(each) > 1 for each in scores.values())
+    if not has_several or not all(np.isfinite(each).all() for each in scores.values()):
         return
     thresholds = choose_thresholds(scores)
     lines = [Line(method, average=compute_profile(each, thresholds)) for method, each in scores.items()]

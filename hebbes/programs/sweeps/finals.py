@@ -1,4 +1,4 @@
-"""The finals of a sweep: runs with the settings of its best trials and of its start, on seeds that chose nothing."""
+"""The finals of a sweep: runs with the settings of its best trials and of its start, on seeds of their own."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

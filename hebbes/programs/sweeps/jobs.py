@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from hebbes.contracts.errors import join_lines
-from hebbes.programs.sweeps.study import lock_sweep
+from hebbes.files.folder_lock import wait_for_lock
 from hebbes.recording.console import Console
 from hebbes.training.advice import DivergedError, TrainingError
 from hebbes.training.config import TrainConfig
@@ -43,7 +43,7 @@ def do_all(jobs: Jobs, folder: Path, console: Console) -> None:
     """
     is_waiting = False
     while True:
-        with console.phase("preparing a run"), lock_sweep(folder):
+        with console.phase("preparing a run"), wait_for_lock(folder):
             job = jobs.take()
             are_done = job is None and jobs.are_done
         if are_done:

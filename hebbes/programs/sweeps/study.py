@@ -9,9 +9,7 @@ so that a sweep by one process can be repeated. Trials are pruned by Hyperband (
 Optuna's asynchronous form. By its bracket, a trial may end at a ninth and at a third of the budget, or not early.
 """
 
-import fcntl
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isfinite
@@ -29,6 +27,7 @@ from hebbes.contracts.yaml_text import format_yaml
 from hebbes.files.atomic_file import write_atomically
 from hebbes.files.folder_lock import is_locked
 from hebbes.files.option_file import read_yaml
+from hebbes.options.method import has_default
 from hebbes.programs.sweeps.sweep_options import SWEEP_YAML, TRIAL, SearchedOption
 
 STUDY = "hebbes"
@@ -81,7 +80,10 @@ class Study:
         self._check_facts(json.loads(json.dumps(facts)))
 
     def _check_facts(self, facts: Mapping[str, Any]) -> None:
-        """ValueError if the study has been made with other facts, or in another folder; a new study gets these."""
+        """ValueError if the study has been made with other facts, or in another folder; a new study gets these.
+
+        An option that only one version of the program knows must have its default.
+        """
         known, path = self._study.user_attrs.get("sweep"), self.folder / SWEEP_YAML
         if known is None:
             if self.trials or any(self.folder.glob(f"{TRIAL}*")):
@@ -91,7 +93,8 @@ class Study:
             self._study.set_user_attr("sweep", known)
         for name in dict.fromkeys((*facts, *known)):
             there, here = known.get(name, "none"), facts.get(name, "none")
-            if name != "id" and there != here:
+            is_new = name not in facts.keys() & known.keys() and has_default(name, known.get(name, facts.get(name)))
+            if name != "id" and there != here and not is_new:
                 differs = f"{name} is {there} there, and {here} here"
                 raise ValueError(f"it is that of another sweep: {differs}; a sweep with another run_name is new")
         if not path.exists() or read_yaml(path).get("id") != known["id"]:
@@ -179,14 +182,3 @@ class Study:
 def is_busy(folder: Path) -> bool:
     """Whether a process works on the run in a folder."""
     return folder.is_dir() and is_locked(folder)
-
-
-@contextmanager
-def lock_sweep(folder: Path) -> Iterator[None]:
-    """Keeps other processes of the sweep out until the end of the context; OSError if the folder cannot be locked."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)

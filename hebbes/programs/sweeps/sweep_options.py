@@ -103,7 +103,7 @@ def check_finals(options: SweepOptions, config: TrainConfig) -> None:
 def find_searched_options(config: TrainConfig, texts: Sequence[str]) -> list[SearchedOption]:
     """The options that trials vary: those whose declaration says how and that nobody typed, and those of `search`.
 
-    ValueError if there are none, or if one of `search` cannot be varied.
+    ValueError if there are none, or if one of `search` cannot be varied or has no effect.
     """
     names, unused = choose_names(config.options), config.find_unused()
     declared = {
@@ -111,7 +111,12 @@ def find_searched_options(config: TrainConfig, texts: Sequence[str]) -> list[Sea
         for each in config.options
         if each.field.metadata.get("search") and each.key not in (*unused, *config.typed)
     }
-    found = {**declared, **{each.option.key: each for each in _read_spaces(config, texts, names)}}
+    asked = {each.option.key: each for each in _read_spaces(config, texts, names)}
+    found = {**declared, **asked}
+    varied = {each.option.field.name for each in found.values()}
+    for key, each in asked.items():
+        if key in unused and not varied & each.option.field.metadata["needs"].keys():
+            raise ValueError(f"search {each.name} has no effect: it is only used with {unused[key]}")
     if not found:
         method = config.choices.method or config.trainer
         raise ValueError(f"nothing to vary: {method} declares no search space that is not typed; give search")
@@ -157,17 +162,9 @@ def _read_space(searched: OwnedOption, text: str) -> SearchSpace:
 
 
 def set_params(config: TrainConfig, searched: Sequence[SearchedOption], params: Mapping[str, Any]) -> TrainConfig:
-    """The config with a trial's parameters, numbers with three digits; ValueError if they do not fit together."""
-    drawn = {each.option.key: round_drawn(each.space, params[each.name]) for each in searched}
+    """The config with a trial's parameters, rounded; ValueError if they do not fit together."""
+    drawn = {each.option.key: each.space.round(params[each.name]) for each in searched}
     return make_config(config.choices, {**config.values, **drawn}, config.typed)
-
-
-def round_drawn(space: SearchSpace, value: Any) -> Any:
-    """A drawn number with three digits, unless it is then outside its space. Values of a choice stay as they are."""
-    if isinstance(space, Choice):
-        return value
-    rounded = float(f"{value:.3g}") if isinstance(value, float) else value
-    return rounded if space.contains(rounded) else value
 
 
 def describe_sweep(config: TrainConfig, searched: Sequence[SearchedOption]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import optuna
 
 from hebbes.programs.sweeps.jobs import Job, execute_briefly, hold_lock, prepare_job
 from hebbes.programs.sweeps.study import Study
-from hebbes.programs.sweeps.sweep_options import SearchedOption, round_drawn, set_params
+from hebbes.programs.sweeps.sweep_options import SearchedOption, set_params
 from hebbes.recording.console import Console
 from hebbes.statistics.table import format_number
 from hebbes.training.assemble_run import assemble_run
@@ -78,7 +78,7 @@ class Trials:
 
     def _print(self, trial: optuna.Trial, outcome: str) -> None:
         spaces = {each.name: each.space for each in self._searched}
-        settings = " ".join(f"{name}={round_drawn(spaces[name], value)}" for name, value in trial.params.items())
+        settings = " ".join(f"{name}={spaces[name].round(value)}" for name, value in trial.params.items())
         lines = textwrap.wrap(f"{outcome}: {settings}", 64, break_long_words=False, break_on_hyphens=False)
         indented = textwrap.indent("\n".join(lines), 16 * " ").lstrip()
         self._console.print_message(f"trial {trial.number}".ljust(16) + indented)

@@ -14,7 +14,7 @@ def copy_matching_arrays(template: Mapping[str, np.ndarray], state: Mapping[str,
     if unknown := sorted(set(state) - set(template)):
         raise ValueError(f"the state of another strategy: {', '.join(unknown)} not expected")
     for name, expected in template.items():
-        found = state[name]
+        found = np.asarray(state[name])
         if (found.shape, found.dtype) != (expected.shape, expected.dtype):
             raise ValueError(
                 f"{name} must be {expected.dtype} of shape {expected.shape}, got {found.dtype} {found.shape}"

@@ -19,10 +19,8 @@ Shaping: TypeAlias = Callable[[Float64[np.ndarray, " members"]], Float64[np.ndar
 
 def centered_rank(fitness: Float64[np.ndarray, " members"]) -> Float64[np.ndarray, " members"]:
     """Ranks in [-0.5, 0.5]; ties share their mean rank, failed members rank last (Salimans et al. 2017, sec. 2.1)."""
-    ordered = np.where(np.isnan(fitness), -np.inf, fitness)
-    _, places, ties = np.unique(ordered, return_inverse=True, return_counts=True)
-    ranks = np.cumsum(ties) - (ties + 1) / 2  # from 0; the mean rank of each set of ties
-    return ranks[places] / (len(fitness) - 1) - 0.5
+    ranks = np.arange(len(fitness) - 1.0, -1.0, -1.0)
+    return assign_by_rank(fitness, ranks) / (len(fitness) - 1) - 0.5
 
 
 def centered_rank_normalized(fitness: Float64[np.ndarray, " members"]) -> Float64[np.ndarray, " members"]:
