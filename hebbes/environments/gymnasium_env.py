@@ -23,7 +23,7 @@ from hebbes.environments.stepping_guard import SteppingGuard, check_episode, der
 
 _KEEPS_STATE = (
     *("BipedalWalker-v3", "BipedalWalkerHardcore-v3"),  # the Box2D world
-    *("HumanoidFlagrunHarderBulletEnv-v0", "ThrowerBulletEnv-v0"),  # the first has other last bits now and then anyway
+    *("HumanoidFlagrunHarderBulletEnv-v0", "ThrowerBulletEnv-v0"),  # PyBullet's env steps differ now and then anyway
 )
 """Environments whose `reset` keeps something of the episode before, so that the next one would depend on it."""
 
@@ -133,8 +133,9 @@ class GymnasiumEnv:
         # PyBullet's first episode after loading differs in the last bits from later ones with the same seed.
         try:
             self._first = self._reset(self.seeds)
-        except ValueError as error:
-            raise ValueError(f"environment {self._environment!r} cannot be started: {error}") from error
+        except Exception as error:  # whatever a user's environment raises
+            reason = error if isinstance(error, ValueError) else describe_error(error)
+            raise ValueError(f"environment {self._environment!r} cannot be started: {reason}") from error
 
     def _make_env(self, index: int, morphology: Path | None) -> gymnasium.Env:
         def make(**options: Any) -> gymnasium.Env:

@@ -25,7 +25,7 @@ FAMILIES = [
     ("envpool", "Pong-v5", STICKY),
     *[("gymnasium", name, {}) for name in ("CartPole-v1", "FrozenLake-v1", "LunarLander-v3", "HalfCheetah-v5")],
     *[("gymnasium", name, {}) for name in ("BipedalWalker-v3", "BipedalWalkerHardcore-v3")],
-    *[("gymnasium", name, {}) for name in ("AntBulletEnv-v0", "HopperBulletEnv-v0", "ThrowerBulletEnv-v0")],
+    *[("gymnasium", name, {}) for name in ("AntBulletEnv-v0", "HopperBulletEnv-v0")],
     pytest.param("gymnasium", "Pong-v5", STICKY, marks=pytest.mark.slow),
 ]
 

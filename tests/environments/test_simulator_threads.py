@@ -1,4 +1,5 @@
 import os
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread, get_native_id
@@ -57,8 +58,10 @@ def test_simulators_run_on_the_cores_of_the_thread_that_plays():
 
 def test_simulators_that_another_thread_makes_meanwhile_are_left_alone():
     earlier, other, threads = read_names(), EnvPoolEnv("HalfCheetah-v5", [1, 2], {}, threads=1), SimulatorThreads()
-    with threads.record_started():
-        call_on(AVAILABLE, other.start, 0)
+    with ThreadPoolExecutor(1) as another:
+        another.submit(os.getpid).result()  # it begins before the context, whose name it would inherit
+        with threads.record_started():
+            another.submit(other.start, 0).result()
     call_on({min(AVAILABLE)}, threads.follow_caller)
     assert all(os.sched_getaffinity(each) == AVAILABLE for each in find_new_simulators(earlier))
     assert read_names()[get_native_id()] == earlier[get_native_id()]
