@@ -78,10 +78,10 @@ def group_by_method(methods: Sequence[Method]) -> dict[str, list[int]]:
     A label is the name of what searches, and the options in which methods of this name differ. An option with its
     default is as if it were not there, because files of earlier versions lack those that are newer.
     """
-    positions: dict[frozenset[tuple[str, str]], list[int]] = {}
+    positions: dict[tuple[str, frozenset[tuple[str, str]]], list[int]] = {}
     for position, method in enumerate(methods):
         changed = frozenset((name, text) for name, text in method.items() if not has_default(name, text))
-        positions.setdefault(changed, []).append(position)
+        positions.setdefault((_find_name(method), changed), []).append(position)
     distinct = [methods[first] for first, *_ in positions.values()]
     return dict(zip(_label_methods(distinct), positions.values(), strict=True))
 
