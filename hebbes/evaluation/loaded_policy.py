@@ -201,7 +201,9 @@ class Session:
         reward, self._reward = np.array([self._reward], np.float32), 0.0
         outputs = policy.act(self._weights, array[np.newaxis], reward, self._state, self._saved.buffers)
         if not np.isfinite(outputs).all():
-            raise ValueError("the policy's outputs are not finite: an observation, a reward or a weight is too large")
+            raise ValueError(
+                "the policy's outputs are not finite: an observation, a reward or a weight is NaN or too large"
+            )
         action = HEADS[self._saved.action_head](outputs)[0]
         return int(action) if np.ndim(action) == 0 else action
 

@@ -5,6 +5,7 @@ Everything is checked before anything starts.
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -43,11 +44,12 @@ def parse_config(trainer: str, arguments: Sequence[str], description: str) -> Tr
         if name == PRINT_CONFIG and texts:
             raise ValueError(f"{PRINT_CONFIG} takes no value, got {' '.join(texts)}")
     options = [each for each in given if each[0] != PRINT_CONFIG]
-    config = resolve_or_resume_config(trainer, options)
-    if len(options) < len(given):
-        print_or_exit(config.format_as_yaml().rstrip())
-        sys.exit(0)
-    return config
+    if len(options) == len(given):
+        return resolve_or_resume_config(trainer, options)
+    with redirect_stdout(sys.stderr):  # what a user's module prints when it is imported is no YAML
+        config = resolve_or_resume_config(trainer, options)
+    print_or_exit(config.format_as_yaml().rstrip())
+    sys.exit(0)
 
 
 def resolve_or_resume_config(trainer: str, given: Sequence[GivenOption]) -> TrainConfig:

@@ -37,7 +37,7 @@ class WithoutPictures(CartPoleEnv):
 
 def test_what_an_environment_raises_in_a_reset_is_an_error_of_one_line(monkeypatch):
     monkeypatch.setattr(gymnasium.spec("CartPole-v1"), "entry_point", f"{__name__}:Unlucky")
-    with pytest.raises(ValueError, match=r"^CartPole-v1 cannot be played: RuntimeError: no world$"):
+    with pytest.raises(ValueError, match=r"^environment 'CartPole-v1' cannot be started: RuntimeError: no world$"):
         play_episode(EVERY_KIND["hebbian"], EnvironmentSpec("CartPole-v1", "gymnasium"), episode=0, seed=0)
 
 
@@ -79,4 +79,5 @@ def test_an_environment_that_cannot_be_shown_is_reported(monkeypatch, tmp_path, 
     config = EvaluateConfig(path_weights=(path,), render=True, episodes=2)
     (shown,) = play_all(config, load_entries(config), Console())
     assert shown.lost and shown.returns.shape == (1, 2)
-    assert f"stopped: {path}: [Errno 2] No such file or directory: 'ship.png'" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"stopped: {path}: environment 'CartPole-v1' cannot be started: FileNotFoundError: [Errno 2]" in said

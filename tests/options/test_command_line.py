@@ -107,8 +107,10 @@ def test_yaml_texts_are_read_as_flags_are(presets):
     assert config.environment.env_kwargs == {"sutton_barto_reward": True}
 
 
-def test_the_printed_config_can_be_read_back(presets, tmp_path, capsys):
-    flags = ["--environment", "CartPole-v1", "--lr", "0.3", "--hidden_sizes", "8", "4", "--import", "math"]
+def test_the_printed_config_can_be_read_back(presets, tmp_path, capsys, monkeypatch):
+    (tmp_path / "prints_a_banner.py").write_text('print("welcome: to: this")')
+    monkeypatch.syspath_prepend(tmp_path)
+    flags = ["--environment", "CartPole-v1", "--lr", "0.3", "--hidden_sizes", "8", "4", "--import", "prints_a_banner"]
     with pytest.raises(SystemExit) as stopped:
         parse(*flags, "--print_config")
     assert stopped.value.code == 0

@@ -203,7 +203,7 @@ def test_an_environment_without_images_is_refused_before_anything_is_played(fold
         ("metadata", {"render_modes": []}, "environment 'CartPole-v1' has no render mode 'rgb_array' in its metadata"),
         ("render", lambda env: env.no_such_window, "CartPole-v1 cannot be rendered: AttributeError"),
         ("render", lambda env: None, r"CartPole-v1 cannot be rendered: render returned NoneType of shape \(\), not "),
-        ("reset", reset_without_images, "CartPole-v1 has no images: RuntimeError: no images"),
+        ("reset", reset_without_images, "environment 'CartPole-v1' cannot be started: RuntimeError: no images"),
     ):
         with monkeypatch.context() as patch:
             patch.setattr(CartPoleEnv, name, value)
