@@ -43,7 +43,9 @@ class RecordedRuns:
         same = {"environment": run.environment, "run": run.folder.name}
         if self._path is None:
             return
-        with self._lock, wait_for_lock(self._path.parent):
+        place = self._path.with_name(f"{self._path.name}.lock")  # its folder may be locked by this program
+        place.touch()
+        with self._lock, wait_for_lock(place):
             self._rows = _read_rows(self._path) if self._path.exists() else []
             if any(same.items() <= row.items() for row in self._rows):
                 return

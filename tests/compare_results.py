@@ -72,6 +72,8 @@ RUNS = {
 def earlier(request, tmp_path_factory):
     """A folder with the files of the earlier commit."""
     commit = request.config.getoption("--earlier")
+    if not subprocess.run(["git", "-C", ROOT, "diff", "--quiet", commit, "--", "hebbes"], check=False).returncode:
+        pytest.fail(f"hebbes does not differ from commit {commit}: give --earlier another one")
     tree = tmp_path_factory.mktemp("earlier")
     archive = subprocess.run(["git", "-C", ROOT, "archive", commit], check=True, capture_output=True).stdout
     subprocess.run(["tar", "-x", "-C", tree], input=archive, check=True)

@@ -245,9 +245,11 @@ def test_two_programs_may_record_in_one_file(tmp_path, monkeypatch):
     saved = SimpleNamespace(provenance={"options": {}, "hebbes": "abc"})
     monkeypatch.setattr(recorded_runs, "read_policy_file", lambda path: saved)
     one, other = (RecordedRuns(tmp_path / "all.csv") for _ in range(2))
+    lock = lock_folder(tmp_path)  # as the program does if it is the study's own
     for recorded, run in zip((one, other, one), runs, strict=True):
         recorded.add(run)
     assert [row["run"] for row in csv.DictReader((tmp_path / "all.csv").open())] == [run.folder.name for run in runs]
+    os.close(lock)
 
 
 def test_a_failed_episode_leaves_no_mean():

@@ -218,8 +218,9 @@ def test_the_state_of_something_else_is_refused_and_changes_nothing():
 
 
 @unchecked()
-def test_a_state_may_have_gone_through_json():
-    search, resumed = make_search("snes"), make_search("snes")
+@pytest.mark.parametrize("name", ["snes", "ga", "one_plus_one"])  # the last two have float32
+def test_a_state_may_have_gone_through_json(name):
+    search, resumed = make_search(name), make_search(name)
     run_search(search, 2)
     resumed.load_state_dict({name: array.tolist() for name, array in search.state_dict().items()})
     assert_states_equal((search.state_dict(), resumed.state_dict()))

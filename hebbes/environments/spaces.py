@@ -81,7 +81,7 @@ def check_and_flatten(space: Space, observation: Any) -> Shaped[np.ndarray, " nu
     return flatten_observation(space, _read_parts(space, observation))
 
 
-def describe_parts(observation: Any) -> str:
+def _describe_parts(observation: Any) -> str:
     """What an observation has instead of the parts of its space."""
     if isinstance(observation, Mapping):
         return ", ".join(map(str, observation)) or "none"
@@ -92,10 +92,12 @@ def _read_parts(space: Space, observation: Any) -> Any:
     """The observation with its parts as arrays that fit their spaces."""
     if isinstance(space, Dict):
         if not isinstance(observation, Mapping) or space.keys() - observation.keys():
-            raise ValueError(f"observation must have the parts {', '.join(space)}, got {describe_parts(observation)}")
+            raise ValueError(
+                f"observation must have the parts {', '.join(map(str, space))}, got {_describe_parts(observation)}"
+            )
         return {key: _read_parts(part, observation[key]) for key, part in space.items()}
     if isinstance(space, Tuple):
         if not isinstance(observation, tuple | list | np.ndarray) or len(observation) != len(space):
-            raise ValueError(f"observation must have {len(space)} parts, got {describe_parts(observation)}")
+            raise ValueError(f"observation must have {len(space)} parts, got {_describe_parts(observation)}")
         return tuple(_read_parts(part, each) for part, each in zip(space, observation, strict=True))
     return stack_observations("observation", [observation], space)[0]

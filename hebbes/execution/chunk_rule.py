@@ -41,7 +41,7 @@ class ChunkRule:
     is_even: bool = False
     """Whether all threads get the same number of chunks. Otherwise the size alone decides."""
     min_size: int = 1
-    """Smallest size of a chunk, if there are several."""
+    """Smallest size of a chunk where one for each thread would be smaller than `size`."""
 
     def count_chunks(self, num_members: int, threads: int) -> int:
         """Number of chunks for this many members, at least one. The threads are those of one worker."""
@@ -53,7 +53,7 @@ class ChunkRule:
         if round(num_members / (self.size * at_once)) <= 1:
             return at_once
         rounds = count_chunks(num_members, self.size * threads)
-        return threads * rounds if rounds > 1 else min(threads, num_members // self.min_size)
+        return threads * rounds if rounds > 1 else min(threads, num_members)
 
     def compute_largest_chunk(self, num_members: int, threads: int) -> int:
         """Number of members in the largest chunk."""

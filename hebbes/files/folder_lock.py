@@ -30,9 +30,9 @@ def lock_folder(folder: Path) -> int:
 
 
 @contextmanager
-def wait_for_lock(folder: Path) -> Iterator[None]:
-    """Keeps others that wait for the same lock out until the end of the context; OSError if it cannot be locked."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def wait_for_lock(place: Path) -> Iterator[None]:
+    """Keeps others that wait for this file or folder out until the end of the context; OSError if it has no locks."""
+    descriptor = os.open(place, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield

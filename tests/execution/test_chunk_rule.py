@@ -29,14 +29,13 @@ def make_task(backend="envpool", observation_shape=(17,), policy_class=Linear, n
 @given(*(st.integers(1, most) for most in (2000, 200, 40)), st.booleans(), st.integers(1, 400), st.integers(0, 99))
 def test_chunks_cover_the_members_once_in_order_and_evenly(num_members, size, min_size, is_even, threads, first):
     assume(size > 1 or not is_even)
-    rule, members = ChunkRule(size, is_even, max(1, min(min_size, size // 2))), range(first, first + num_members)
+    rule, members = ChunkRule(size, is_even, min(min_size, size)), range(first, first + num_members)
     chunks = rule.cut_into_chunks(members, threads)
     assert [member for chunk in chunks for member in chunk] == list(members)
     assert min(map(len, chunks)) >= max(1, max(map(len, chunks)) - 1)
     assert max(map(len, chunks)) == rule.compute_largest_chunk(num_members, threads) <= 1.5 * size + 1
     if is_even:
         assert len(chunks) <= threads or len(chunks) % threads == 0
-        assert len(chunks) == 1 or min(map(len, chunks)) >= rule.min_size
 
 
 @pytest.mark.parametrize(
