@@ -6,9 +6,10 @@ EnvPool cannot reseed a pool, but a start state must depend only on the seed and
                reset once per episode. If it has already passed the episode asked for, it is built again. EnvPool 1.2.5
                never frees about 17 kB per CarRacing simulator, so that building it for every episode would fill the
                memory.
-    rebuilt    Everything else: a new pool for each episode. Building and reset together take 0.1 to 1 ms per
-               simulator, for Atari and for MuJoCo tasks that are not Gymnasium's some 100 ms. A reset leaves Atari's
-               console as it was, timer and memory: games such as Seaquest and BeamRider go on differently after one.
+    rebuilt    Everything else: a new pool for each episode. With two threads and 8 simulators, building and reset
+               together take 0.04 to 0.14 ms per simulator, for DeepMind's control suite 30 ms and for Atari 45 ms. A
+               reset leaves Atari's console as it was, timer and memory: games such as Seaquest and BeamRider go on
+               differently after one.
 
 EnvPool checks little and aborts or corrupts memory on bad input. `SteppingGuard` prevents that. We call `_send` and
 `_recv` instead of `step`, which would convert and check everything again.

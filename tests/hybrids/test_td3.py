@@ -243,6 +243,10 @@ def test_a_simulator_that_fails_later_costs_only_its_episode(tmp_path):
             {"algorithm": "acem_rl", "engine": "ray", "device": "cuda"},
             "device must be cpu with --engine ray, whose nodes are not asked for a GPU, got cuda",
         ),
+        (
+            {"algorithm": "acem_rl", "completion_log": "log", "device": "cuda"},
+            "device must be cpu with completion_log, because a GPU does not repeat the bits, got cuda",
+        ),
         ({"max_env_steps": 250}, r"start_steps must be less than max_env_steps 250, .*, got 250"),
         (
             {"gymnasium_wrappers": ["RescaleAction: {min_action: -3.0e+38, max_action: 3.0e+38}"]},

@@ -52,8 +52,11 @@ def test_files_from_before_an_option_are_of_the_method_that_has_its_default():
     new, other = (find(observation_normalization=True, observation_std_min=each) for each in (0.001, 0.1))
     earlier = {name: text for name, text in new.items() if name != "observation_std_min"}
     assert len(earlier) < len(new)
-    assert list(group_by_method([{"strategy": "openai_es"}, {"algorithm": "td3"}])) == ["openai_es", "td3"]
     assert group_by_method([earlier, new, other]) == {"openai_es": [0, 1], "openai_es observation_std_min=0.1": [2]}
+
+
+def test_methods_at_their_defaults_are_told_apart_by_what_searches():
+    assert list(group_by_method([{"strategy": "openai_es"}, {"algorithm": "td3"}])) == ["openai_es", "td3"]
 
 
 def test_the_order_of_the_options_does_not_change_a_label():
