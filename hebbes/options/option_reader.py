@@ -7,7 +7,7 @@ from typing import Any
 from hebbes.options.suggestions import suggest_options
 from hebbes.options.texts import GivenOption, read_texts
 from hebbes.registry.former_names import FORMER_OPTIONS, SHORT_OPTIONS, find_current_option_name
-from hebbes.training.owners import SEVERAL, OwnedOption, Owner, name_options
+from hebbes.training.owners import SEVERAL, OwnedOption, Owner, find_trainers_with, name_options
 
 
 class OptionReader:
@@ -119,7 +119,10 @@ class OptionReader:
         names += [f"no_{each}" for each, options in self._named.items() if _is_switch(options[0])]
         names += [each for each, ours in {**FORMER_OPTIONS, **SHORT_OPTIONS}.items() if ours in self._named]
         meant = dict.fromkeys(f"--{FORMER_OPTIONS.get(each, each)}" for each in suggest_options(name, names))
-        return f"unknown option --{name}" + (f", did you mean {' or '.join(meant)}?" if meant else "")
+        if meant:
+            return f"unknown option --{name}, did you mean {' or '.join(meant)}?"
+        programs = ", ".join(f"train_{trainer}" for trainer in find_trainers_with(bare))
+        return f"unknown option --{name}" + (f"; it belongs to {programs}" if programs else "")
 
     def _list_names_of(self, kinds: Iterable[str]) -> list[str]:
         """The names of this reader's owners of some kinds."""

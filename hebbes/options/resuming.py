@@ -165,7 +165,14 @@ def _check_changes(before: TrainConfig, after: TrainConfig, typed: Sequence[Owne
         if not each.is_saved:
             raise ValueError(f"{name} cannot be given when a run is resumed: its options come from {folder}")
         if now != was:
-            raise ValueError(f"{name} cannot change when a run is resumed: it is {was!r} in {folder}, got {now!r}")
+            raise ValueError(
+                f"{name} cannot change when a run is resumed: it is {_show(was)} in {folder}, got {_show(now)}"
+            )
+
+
+def _show(value: Any) -> str:
+    """A value as a user would write it."""
+    return "none" if value is None else repr(value)
 
 
 def _list_wrappers(config: TrainConfig) -> list[PartSpec]:

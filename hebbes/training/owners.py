@@ -236,6 +236,11 @@ def list_all_owners(trainer: str) -> list[Owner]:
     return [_change_defaults(each, defaults) for each in (*list_fixed_owners(trainer), *parts, *several)]
 
 
+def find_trainers_with(name: str) -> list[str]:
+    """Our trainers whose runs can have an option of this name."""
+    return [trainer for trainer in list_names("trainer") if name in name_options(list_all_owners(trainer))]
+
+
 def name_options(owners: Iterable[Owner]) -> dict[str, list[OwnedOption]]:
     """Each name, with and without the owner -> the options that it may mean.
 

@@ -166,6 +166,7 @@ def test_help_explains_every_flag_with_its_default(presets, capsys):
             ["--strategy", "ars", "--no_divide_by_sigma"],
             "divide_by_sigma is not an option of strategy ars; it belongs to openai_es",
         ),
+        (["--rl_share", "0.5"], "unknown option --rl_share; it belongs to train_hybrid"),
         (["--strategy", "cem", "--elite_shar", "0.1"], "unknown option --elite_shar, did you mean --elite_share?"),
     ],
 )

@@ -197,6 +197,14 @@ def test_runs_of_one_seed_are_called_as_elsewhere_in_the_page(runs, tmp_path):
     assert any("because files 2  b, 3  c share seeds of training" in text for text in texts)
 
 
+def test_profiles_need_several_runs_of_a_method(runs, report):
+    profiles = "Performance profiles, CartPole-v1"
+    assert profiles in list_blocks(report["Evaluation"], Chart)
+    sections, _ = make_report(runs / "CartPole-v1" / "seed1", runs / "CartPole-v1" / "hebbian")
+    charts = list_blocks(sections[-2], Chart)
+    assert sections[-2].title == "Evaluation" and "Comparisons, CartPole-v1" in charts and profiles not in charts
+
+
 def test_options_of_single_methods_in_several_environments_are_shown(runs):
     folders = [runs / "CartPole-v1" / "seed1", next(runs.glob("Pendulum-v1/*"))]
     sections, _ = make_report(*folders, episodes=0)

@@ -166,6 +166,8 @@ def test_the_options_come_from_the_run_and_only_some_may_change(tmp_path):
     assert config.environment.id == "Scripted-v0"
     with pytest.raises(ValueError, match=r"sigma cannot change when a run is resumed: it is 0.1 in .*, got 0.2"):
         parse_config("static", [*flags, "--sigma", "0.2"], "")
+    with pytest.raises(ValueError, match=r"num_interactions cannot change .*: it is none in .*, got 9$"):
+        parse_config("static", [*flags, "--num_interactions", "9"], "")
 
 
 def test_code_that_a_checkpoint_names_is_imported_only_where_the_user_says_so(tmp_path):
