@@ -98,7 +98,7 @@ STUDIES = {
     "car_racing_long": Study(
         minutes={"CarRacing-v3": 330},
         methods={
-            "static": Method("train_static.py", {"preset": "gru"}),
+            "static": Method("train_static.py", {"preset": "gru", "episode_seeds": "paired"}),
             "plastic": Method("train_hebbian.py", {"preset": "linear", "episode_seeds": "paired"}),
         },
         options={
