@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import startup
+from benchmarks import interval_errors, startup
 from benchmarks.kept_results import KeptResults
 from benchmarks.optimizers import Budget, Problem, format_median, run_ours
 from hebbes.registry.lookup import list_names
@@ -130,6 +130,12 @@ def test_the_start_of_programs_is_measured_beside_a_bare_import():
     seconds = _figures("-m", "benchmarks.startup", "--turns", "1", "--commands", *sorted(names))
     assert seconds.keys() == {"bare", *names}
     assert all(value > 0 for value in seconds.values())
+
+
+def test_intervals_of_few_runs_miss_the_truth_more_often_than_they_say():
+    found = interval_errors.measure(5, 300)
+    assert found.keys() == {"mean", "IQM", "probability of improvement", "mean difference"}
+    assert all(5 < percent < 30 for percent in found.values())
 
 
 def test_the_table_of_starts_says_which_bars_are_kept():
