@@ -18,7 +18,8 @@ results depend on the order of completions alone, which a `CompletionLog` keeps.
 - Returns of random actions are not told. Theirs are.
 - Individuals under way at the end of the budget are kept for a longer one. Theirs are trained, played and told.
 - No individual is trained before the critics' first job is done.
-- With `rl_share` 0 nothing is collected, and no action is random.
+- With `rl_share` 0, which theirs refuses, nothing is collected, and no action is random.
+- A job samples the replay as it was when the job was handed out. Theirs samples it as it is at each gradient step.
 - Noise on target actions is in units of half their range, as in TD3. Theirs is not scaled.
 - On the Gymnasium back end, an episode that ends in a terminal state at its time limit is terminal. Theirs never is,
   and EnvPool does not tell.

@@ -116,7 +116,7 @@ class MeanAnswer:
     """What the mean policy's episodes have brought."""
 
     fitness: float
-    """Their mean return."""
+    """The mean return of those that did not fail; NaN if all failed."""
     env_steps: int
     faults: Mapping[str, int]
     seconds: float
@@ -213,8 +213,9 @@ def play_mean(
     started = perf_counter()
     first = number * MEAN_EPISODES
     rollouts = _play(evaluator, setup, row, 1, range(first, first + MEAN_EPISODES))
+    returns = rollouts.returns[np.isfinite(rollouts.returns)]
     return MeanAnswer(
-        fitness=float(rollouts.fitness[0]),
+        fitness=float(returns.mean()) if returns.size else nan,
         env_steps=int(rollouts.env_steps.sum()),
         faults=dict(rollouts.faults),
         seconds=perf_counter() - started,

@@ -14,7 +14,9 @@ Departures:
 
 - With fewer actor workers than RL individuals, groups of that size take turns, critics first. One worker is CEM-RL.
   Their critics take all steps first, whatever the number of workers.
-- Until `start_steps`, individuals act themselves, and their returns count. Theirs act at random.
+- Until `start_steps`, individuals act themselves, and their returns count. Theirs act at random. Training begins with
+  the first generation that starts with more env steps, theirs with one that starts with as many.
+- The job of `parallel_critic` samples the replay as it was when the generation began. Theirs as it is at each step.
 - The extra variance falls by a factor of 0.95, as in CEM-RL. Theirs ignores its option, and takes 0.90.
 - The steps of `parallel_critic` are bounded by the env steps, and the critics are exchanged between generations. Theirs
   are trained without a pause, and individuals take the latest ones. No individual is trained before the critics are.

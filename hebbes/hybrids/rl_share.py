@@ -6,8 +6,8 @@ numbers of individuals of both kinds, each counted from 1, and the target r*:
     r = n_rl / (n_rl + n_es)
     P(train the next one) = clip(-50 (r - r*) + 0.5, 0, 1)
 
-Departure: r* = 0 never trains, and r* = 1 always. Theirs trains one individual in about a hundred with r* = 0, and
-leaves one in about a hundred untrained with r* = 1.
+Departure: r* = 0 never trains, and r* = 1 always. Theirs refuses 0, and leaves one individual in about a hundred
+untrained with r* = 1.
 """
 
 from collections.abc import Mapping

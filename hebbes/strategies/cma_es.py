@@ -2,9 +2,10 @@
 
 Hansen 2016, "The CMA Evolution Strategy: A Tutorial", arXiv 1604.00772, as the library `cmaes` implements it (Nomura &
 Shibata 2024, arXiv 2402.01373). Members are mean + sigma B D z with z from our own random streams. The library is told
-their float32 weights, so its generator and its stopping criteria are never used. Unlike there, the covariance is not
-replaced by the product of its factors when members are drawn, because to ask must change nothing. The last bits depend
-on the linear algebra library, and outside training on its number of threads.
+their float32 weights, so its generator and its stopping criteria are never used. Unlike there, a covariance that is
+no longer positive definite ends the search. The library goes on with eigenvalues of 1e-8 instead of negative ones, and
+replaces the covariance by the product of its factors when members are drawn. The last bits depend on the linear algebra
+library, and outside training on its number of threads.
 """
 
 from collections.abc import Mapping
@@ -55,17 +56,19 @@ class CMAES(LibraryStrategy):
         return self._library._sigma * np.sqrt(np.diag(self._library._C))
 
     def ask(self, generation: int, num_members: int | None = None) -> DensePopulation:
-        """The members around the mean, the mean policy last; FloatingPointError if they no longer differ from it."""
+        """The members around the mean, the mean policy last.
+
+        FloatingPointError if members no longer differ from the mean, or from each other in some direction.
+        """
         library = self._library
         check_spread(self.mean, self._compute_deviations())
-        covariance = library._C
-        B, D = library._eigen_decomposition()
-        library._C = covariance  # the call replaced it by the product of its factors; `ask` must change nothing
+        variances, B = np.linalg.eigh((library._C + library._C.T) / 2)
+        if not variances[0] > 0:
+            raise FloatingPointError(
+                "the search has converged in some direction: the covariance of cma_es is no longer positive definite"
+            )
+        D = np.sqrt(variances)
+        library._B, library._D = B, D  # what its `tell` uses
         noise = draw_noise(self._seed, generation, range(self._population_size), len(D))
         rows = library.mean + library._sigma * (noise * D) @ B.T
         return DensePopulation(np.vstack([rows, library.mean]).astype(np.float32), self._seed, generation)
-
-    def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
-        """Continues from what `state_dict` returned."""
-        super().load_state_dict(state)
-        self._library._B = self._library._D = None  # they belong to the previous covariance

@@ -4,6 +4,7 @@ from cmaes import CMA
 
 from hebbes.strategies.cma_es import CMAES
 from hebbes.strategies.core.adaptive import AdaptiveSettings
+from hebbes.strategies.search import Search
 from tests.strategies.every_strategy import make_members, make_results
 
 START = np.random.default_rng(2).normal(size=6).astype(np.float32)
@@ -53,3 +54,13 @@ def test_learns_a_rotated_landscape():
 def test_says_how_much_memory_it_would_need_before_it_takes_any():
     with pytest.raises(ValueError, match=r"cma_es would need 85\.5 GiB .* 12288 parameters.*sep_cma_es"):
         CMAES(AdaptiveSettings(), np.zeros(12_288, np.float32), seed=0)  # 2 * 32 + 12 matrices
+
+
+def test_a_covariance_that_becomes_singular_ends_the_search_at_the_solution():
+    """Fitness fixes the sum of the weights and nothing else. The library goes on, and its weights grow without end."""
+    search = Search("cma_es", initial_mean=np.full(2, 0.3), sigma=0.5)
+    with pytest.raises(FloatingPointError, match="has converged in some direction: the covariance of cma_es"):
+        for _ in range(400):
+            rows = search.ask()
+            search.tell(-np.square(rows.sum(axis=1) - 1.0))
+    assert search.mean.sum() == pytest.approx(1, abs=1e-6) and np.abs(search.mean).max() < 10
