@@ -7,7 +7,7 @@ from typing import Any
 from hebbes.options.suggestions import suggest_options
 from hebbes.options.texts import GivenOption, read_texts
 from hebbes.registry.former_names import FORMER_OPTIONS, SHORT_OPTIONS, find_current_option_name
-from hebbes.training.owners import SEVERAL, OwnedOption, Owner, find_trainers_with, name_options
+from hebbes.training.owners import SEVERAL, OwnedOption, Owner, list_trainers_with, name_options
 
 
 class OptionReader:
@@ -121,7 +121,7 @@ class OptionReader:
         meant = dict.fromkeys(f"--{FORMER_OPTIONS.get(each, each)}" for each in suggest_options(name, names))
         if meant:
             return f"unknown option --{name}, did you mean {' or '.join(meant)}?"
-        programs = ", ".join(f"train_{trainer}" for trainer in find_trainers_with(bare))
+        programs = ", ".join(f"train_{trainer}" for trainer in list_trainers_with(bare))
         return f"unknown option --{name}" + (f"; it belongs to {programs}" if programs else "")
 
     def _list_names_of(self, kinds: Iterable[str]) -> list[str]:

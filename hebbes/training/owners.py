@@ -236,9 +236,10 @@ def list_all_owners(trainer: str) -> list[Owner]:
     return [_change_defaults(each, defaults) for each in (*list_fixed_owners(trainer), *parts, *several)]
 
 
-def find_trainers_with(name: str) -> list[str]:
-    """Our trainers whose runs can have an option of this name."""
-    return [trainer for trainer in list_names("trainer") if name in name_options(list_all_owners(trainer))]
+def list_trainers_with(name: str) -> list[str]:
+    """Our trainers whose runs can have an option of this name, which may be a short or a former one."""
+    named = {trainer: name_options(list_all_owners(trainer)) for trainer in list_names("trainer")}
+    return [trainer for trainer, options in named.items() if find_current_option_name(name, options) in options]
 
 
 def name_options(owners: Iterable[Owner]) -> dict[str, list[OwnedOption]]:

@@ -62,6 +62,11 @@ def test_names_elsewhere_lead_to_options_and_are_not_options_themselves():
         assert not any(each in options for each in theirs for options in programs)
 
 
+def test_the_error_names_the_programs_that_have_the_option(refusal):
+    line = refusal("evaluate_static.py", "--popsize", "8")
+    assert line.endswith("unknown option --popsize; it belongs to train_static, train_hebbian, train_hybrid")
+
+
 def test_the_error_names_them(refusal):
     assert refusal("train_static.py", "--env", "Foo").endswith(
         "unknown option --env, did you mean --environment or --env_kwargs?"
