@@ -105,6 +105,7 @@ def prepare_folder(folder: Path) -> None:
     for name in ("hebbes", "examples", "benchmarks", "tests", *(path.name for path in ROOT.glob("*.py"))):
         (folder / name).symlink_to(ROOT / name)
     (folder / "docs" / "figures").mkdir(parents=True)
+    (folder / "best.dat").symlink_to(ROOT / "hebbes" / "zoo" / "HalfCheetah-v5.dat")
     package = folder / "my_package"
     package.mkdir()
     (package / "__init__.py").touch()

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import textwrap
 
 import pytest
 
@@ -77,8 +78,9 @@ def test_its_commands_run_one_after_the_other(page, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: page.stem)
 def test_its_python_runs(page, tmp_path):
-    blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
-    (tmp_path / "blocks.py").write_text("\n".join(blocks))
+    prepare_folder(tmp_path)
+    blocks = re.findall(r"^ *```python\n(.*?)^ *```", page.read_text(), re.DOTALL | re.MULTILINE)
+    (tmp_path / "blocks.py").write_text("\n".join(map(textwrap.dedent, blocks)))
     run([sys.executable, "blocks.py"], tmp_path, {})
 
 
