@@ -157,8 +157,9 @@ class Engine(Protocol):
     def collect(self, tickets: Collection[int]) -> tuple[int, Any]:
         """The ticket and the answer of the first of these jobs that is done; each answer is collected once.
 
-        Idle workers get their next jobs only here and in `submit`. Any exception drops all jobs: EngineError if one
-        has raised an exception or has lost too many workers.
+        Idle workers get their next jobs only in `submit` and while this waits. So an urgent job that is submitted now
+        goes before all others. Any exception drops all jobs: EngineError if one has raised an exception or has lost
+        too many workers.
         """
 
     def close(self) -> None:

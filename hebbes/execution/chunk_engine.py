@@ -153,7 +153,9 @@ class ChunkEngine:
 
     def collect(self, tickets: Collection[int]) -> tuple[int, Any]:
         """The ticket and the answer of the first of these jobs that is done; each answer is collected once."""
-        return next(self._dispatch.collect_each(tickets))
+        done = self._dispatch.collect(tickets)
+        assert done is not None, "it has waited"
+        return done
 
     def close(self) -> None:
         """Stops what runs, and frees the workers with their simulators."""

@@ -105,7 +105,8 @@ class Dispatch:
     def collect(self, tickets: Collection[int], timeout: float | None = None) -> tuple[int, Any] | None:
         """The ticket and the answer of the first job among these that is done; each answer is collected once.
 
-        None if none is done in `timeout` seconds. Workers get their next jobs only here and in `submit`.
+        None if none is done in `timeout` seconds. Workers get their next jobs only in `submit` and while this waits. So
+        the caller can submit an urgent job for the worker that has just become idle.
         Raises EngineError if a job has raised an exception or workers keep dying.
         """
         until, is_over = inf if timeout is None else time.monotonic() + timeout, False
@@ -113,22 +114,24 @@ class Dispatch:
             "collect needs a job that was submitted and not yet collected"
         )
         with self._close_on_failure():
-            if (done := self._take_done(tickets)) is None:
+            while (done := self._take_done(tickets)) is None and not is_over:
                 self._hand_out_jobs(self._seats.values(), helping=True)
-            while done is None and not is_over:
                 self._wait_for_workers(until)
                 is_over = time.monotonic() >= until
-                self._hand_out_jobs(self._seats.values(), helping=True)
-                done = self._take_done(tickets)
         return done
 
     def collect_each(self, tickets: Collection[int]) -> Iterator[tuple[int, Any]]:
-        """The tickets with their answers, in the order in which the jobs are done."""
+        """The tickets with their answers, in the order in which the jobs are done.
+
+        For callers that submit nothing in between: idle workers do not wait for them.
+        """
         left = set(tickets)
         while left:
             done = self.collect(left)
             assert done is not None, "it has waited"
             left.remove(done[0])
+            with self._close_on_failure():
+                self._hand_out_jobs(self._seats.values(), helping=True)
             yield done
 
     def close(self) -> None:

@@ -55,6 +55,13 @@ def assert_same_rows(found, expected):
         np.testing.assert_equal(*({k: v for k, v in each.items() if k not in TIMED} for each in (row, other)))
 
 
+@pytest.mark.parametrize("name", ["one thread", "one worker"])
+def test_the_mean_policy_plays_before_the_next_individual(name, engines):
+    trainer = make_trainer()
+    rows, _ = advance_until(lambda rows: len(find_told(rows)) > 5, trainer, engines[name])
+    assert {row["mean_policy_lag"] for row in find_told(rows)} == {0}
+
+
 @pytest.mark.parametrize(("kind", "name"), [(AESRL, "one thread"), *((kind, "two threads") for kind in KINDS)])
 def test_trains_in_threads(kind, name, engines):
     trainer = make_trainer(kind)
