@@ -62,6 +62,12 @@ def test_a_file_that_is_no_preset_is_not_replaced(tmp_path, text):
     assert read_options([*make_arguments(tmp_path), "--output", str(path)], "")[0].output == str(path)
 
 
+def test_a_log_of_completions_is_refused(tmp_path):
+    words = ["--trainer", "hybrid", "--environment", "Pendulum-v1", "--algorithm", "aes_rl", "--mean_scale", "100"]
+    with pytest.raises(ValueError, match="completion_log is a file of one run, and a sweep has many, got order.log"):
+        read_options([*words, "--max_env_steps", "20000", "--completion_log", "order.log"], "")
+
+
 def test_an_option_that_is_searched_twice_is_refused(tmp_path):
     _, config = read_options(make_arguments(tmp_path), "")
     with pytest.raises(ValueError, match=r"search sigma=log:0.3:0.4: sigma is given twice"):
