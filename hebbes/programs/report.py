@@ -72,18 +72,21 @@ def report(description: str) -> None:
 def make_sections(config: ReportConfig, console: Console) -> "tuple[list[Section], bool]":
     """The sections of the page, and whether nothing is missing that was asked for.
 
-    ValueError if there are no runs.
+    ValueError if there are no runs, or if a package cannot be imported.
     """
     from hebbes.programs.list_runs import label_runs
     from hebbes.programs.reports.curve_sections import make_diagnostics_section, make_learning_section
     from hebbes.programs.reports.run_sections import make_options_section, make_runs_section, read_runs
     from hebbes.programs.reports.sweep_sections import is_trial, make_sweep_section
+    from hebbes.registry.lookup import import_users_module
     from hebbes.reporting.video import check_encoder
     from hebbes.training.run_status import read_status
     from hebbes.training.saved_runs import find_run_folders
 
     if config.video:
         check_encoder("--video")
+    for package in config.imports:
+        import_users_module("--import", package)
     with console.phase("reading runs"):
         named = [os.path.realpath(path) for path in config.runs]
         found = {os.path.realpath(folder): folder for path in config.runs for folder in find_run_folders(Path(path))}

@@ -255,6 +255,7 @@ def test_bad_input_is_one_line_and_status_2(runs, tmp_path, refusal):
     cases = [
         ([tmp_path / "empty"], "empty holds no run"),
         ([tmp_path / "nothing"], "nothing is not there"),
+        ([runs, "--import", "no_such"], "--import: cannot import 'no_such': "),
         ([runs, "-o", tmp_path / "no" / "a.html"], "the folder .* does not exist"),
         ([runs, "-o", tmp_path / "a.pdf"], "output must name a .html file"),
         ([runs, "--episodes", 0, "--video"], "video needs episodes >= 1"),
