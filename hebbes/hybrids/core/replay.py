@@ -52,8 +52,7 @@ class ReplayView:
         if (batch_size, device) not in self._batches:
             self._batches[batch_size, device] = self._make_batch(batch_size, device)
         drawn, batch = self._batches[batch_size, device]
-        oldest = self.count - len(self)
-        numbers = oldest + (rng.integers(len(self), size=batch_size) - oldest) % len(self)
+        numbers = rng.integers(self.count - len(self), self.count, size=batch_size)
         self._rows.take(numbers % len(self._rows), axis=0, out=drawn.array, mode="clip")
         drawn.send()
         return batch
