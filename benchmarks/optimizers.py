@@ -3,8 +3,8 @@
     python -m benchmarks.optimizers --quick
 
 Sphere and Rosenbrock: evaluations until some member's cost is 1e-6 of that of the start. Rastrigin: cost of the best
-member after all 100,000 evaluations. The values are medians over the seeds. "-" means that the median run used up its
-evaluations, "time" that it used up its seconds of CPU time.
+member after all 100,000 evaluations. The values are medians over the seeds. "-" means that the median run did not
+get there, "time" the same where at least one run used up its seconds of CPU time.
 
 Both sides have the same start, population size, initial sigma and learning rates, and float32 members. Costs are
 float64. Optima are not at the origin. Our mean policy is evaluated too, but counted only if the method itself needs it

@@ -3,10 +3,10 @@
     python -m benchmarks.throughput --environment HalfCheetah-v5 --policy mlp --hidden_sizes 64 64 --json
 
 The loop is that of `train_static.py`, with all its flags: sampling, policy, stepping, wrappers, statistics, update.
-Bare stepping replays actions recorded from the same policies. It steps every sub-environment in every env step, and
-resets are not measured. It is done with one pool of all sub-environments and with one pool per chunk, both with
-EnvPool's low-level calls. The faster one counts. The values are medians over the turns. Only EnvPool environments are
-supported.
+Bare stepping replays actions recorded from the same policies. It steps every sub-environment in every env step. Resets
+at the start are not measured. That of an ended episode is part of an env step. It is done with one pool of all
+sub-environments and with one pool per chunk, both with EnvPool's low-level calls. The faster one counts. The values are
+medians over the turns. Only EnvPool environments are supported.
 """
 
 import json

@@ -48,8 +48,8 @@ class EnvironmentSpec:
         return (*self.gymnasium_wrappers, *self.batch_wrappers)
 
 
-def describe_environment(spec: EnvironmentSpec) -> str:
-    """What its returns depend on: id, simulator options, wrappers, and morphologies.
+def describe_environment(spec: EnvironmentSpec, cap: int | None = None) -> str:
+    """What its returns depend on: id, simulator options, wrappers, morphologies, and a cap on env steps if it has one.
 
     Wrappers of ours that only change what a policy sees are left out, and so are `training_wrappers`, which are not in
     evaluations.
@@ -59,7 +59,8 @@ def describe_environment(spec: EnvironmentSpec) -> str:
     wrappers = [f"{each.name}{dict(each.kwargs) or ''}" for each in (*spec.gymnasium_wrappers, *own)]
     named = spec.morphologies if spec.morphologies != (INTACT,) else ()
     morphologies = [f"morphology {shorten_morphology_name(morphology)}" for morphology in named]
-    return " ".join([spec.environment, *options, *wrappers, *morphologies])
+    capped = [] if cap is None else [f"up to {cap:,} env steps"]
+    return " ".join([spec.environment, *options, *wrappers, *morphologies, *capped])
 
 
 def spec_to_json(spec: EnvironmentSpec) -> dict[str, Any]:

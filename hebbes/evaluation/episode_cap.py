@@ -3,7 +3,7 @@
 All functions take a description whose environment has been registered (`hebbes.environments.ids.register`).
 """
 
-from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.environments.environment_spec import EnvironmentSpec, describe_environment
 from hebbes.environments.episode_limits import advise_episode_limit, choose_evaluation_cap, find_time_limit
 from hebbes.files.policy_file import SavedPolicy
 
@@ -15,6 +15,15 @@ def choose_episode_cap(saved: SavedPolicy, environment: EnvironmentSpec, given: 
     options = saved.provenance.get("options")
     trained = options.get("max_episode_steps") if isinstance(options, dict) else None
     return choose_evaluation_cap(environment, trained if type(trained) is int and trained >= 1 else None)
+
+
+def describe_played_environment(saved: SavedPolicy, environment: EnvironmentSpec, given: int | None) -> str:
+    """The environment, with the cap that its episodes have from the training of the policy alone.
+
+    Returns of episodes with different caps cannot be compared.
+    """
+    cap = choose_episode_cap(saved, environment, None) if given is None else None
+    return describe_environment(environment, cap)
 
 
 def find_longest_episode(saved: SavedPolicy, environment: EnvironmentSpec, given: int | None) -> int | None:

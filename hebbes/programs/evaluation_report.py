@@ -1,7 +1,7 @@
 """The results of an evaluation, as tables or as one JSON object.
 
-Files are compared within one environment (`describe_environment`). They are runs of the methods by which they were
-trained. Each method is compared with each of the others, and the variants of a file with its intact policy.
+Files are compared within one environment (`describe_played_environment`). They are runs of the methods by which they
+were trained. Each method is compared with each of the others, and the variants of a file with its intact policy.
 """
 
 import json
@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from hebbes.environments.environment_spec import describe_environment
 from hebbes.environments.morphologies import INTACT, shorten_morphology_name
-from hebbes.evaluation.entries import EvaluationResult
+from hebbes.evaluation.entries import Entry, EvaluationResult
+from hebbes.evaluation.episode_cap import describe_played_environment
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.options.method import group_by_method
 from hebbes.programs.policy_method import find_policy_method
@@ -42,7 +42,7 @@ def format_report(config: EvaluateConfig, evaluated: Sequence[EvaluationResult])
     if config.json:
         return json.dumps(_make_json_object(config, evaluated, groups))
     tables = [_format_group(config, label, group) for label, group in groups.items()]
-    return "\n\n".join([*tables, *_format_morphology_tables(groups)])
+    return "\n\n".join([*tables, *_format_morphology_tables(config, groups)])
 
 
 def group_by_environment(config: EvaluateConfig, evaluated: Sequence[EvaluationResult]) -> Mapping[str, Group]:
@@ -50,8 +50,12 @@ def group_by_environment(config: EvaluateConfig, evaluated: Sequence[EvaluationR
     groups: dict[str, dict[tuple[int, str], EvaluationResult]] = {}
     for each in evaluated:
         number = config.path_weights.index(each.entry.path) + 1
-        groups.setdefault(describe_environment(each.entry.environment), {})[number, each.entry.variant] = each
+        groups.setdefault(_describe(config, each.entry), {})[number, each.entry.variant] = each
     return groups
+
+
+def _describe(config: EvaluateConfig, entry: Entry) -> str:
+    return describe_played_environment(entry.saved, entry.environment, config.max_episode_steps)
 
 
 def select_intact(group: Group) -> dict[int, EvaluationResult]:
@@ -148,12 +152,13 @@ def explain_missing_comparison(
     return f"left out, because of failed episodes of {', '.join(failed)}" if failed else ""
 
 
-def _format_morphology_tables(groups: Mapping[str, Group]) -> list[str]:
+def _format_morphology_tables(config: EvaluateConfig, groups: Mapping[str, Group]) -> list[str]:
     """A table for each environment that was played on several morphologies."""
     by_environment: dict[str, dict[str, dict[str, str]]] = {}
     for group in groups.values():
         for key, each in group.items():
-            label = describe_environment(replace(each.entry.environment, morphologies=(INTACT,)))
+            intact = replace(each.entry.environment, morphologies=(INTACT,))
+            label = _describe(config, replace(each.entry, environment=intact))
             row = by_environment.setdefault(label, {}).setdefault(_format_row_name(*key), {})
             mean, mark = each.summary.mean, "*" if each.entry.seen else " "
             row[shorten_morphology_name(each.entry.morphology)] = f"{mean}{mark}"
@@ -171,7 +176,7 @@ def _make_json_object(
     return {
         "seeds": list(config.all_seeds),
         "episodes": config.episodes,
-        "files": [_make_file_object(each) for each in evaluated],
+        "files": [_make_file_object(config, each) for each in evaluated],
         "methods": [
             {"environment": label, "method": method, **_make_method_object([groups[label][run, ""] for run in runs])}
             for label, found in methods.items()
@@ -203,11 +208,11 @@ def _make_comparison_object(found: Comparison) -> dict[str, Any]:
     }
 
 
-def _make_file_object(each: EvaluationResult) -> dict[str, Any]:
+def _make_file_object(config: EvaluateConfig, each: EvaluationResult) -> dict[str, Any]:
     return {
         "path": each.entry.path,
         "variant": each.entry.variant,
-        "environment": describe_environment(each.entry.environment),
+        "environment": _describe(config, each.entry),
         "morphology": each.entry.morphology,
         "morphology_in_training": each.entry.seen,
         "backend": each.entry.environment.backend,

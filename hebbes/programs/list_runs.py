@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hebbes.contracts.option import check_options, option
+from hebbes.environments.environment_spec import describe_environment
 from hebbes.options.method import find_method, group_by_method
 from hebbes.options.program_options import parse_options
 from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
@@ -93,7 +94,7 @@ def label_runs(statuses: Sequence[RunStatus]) -> list[Listed]:
     environments: dict[str, list[SavedRun]] = {}
     for each in statuses:
         if each.run is not None:
-            environments.setdefault(each.run.described_environment, []).append(each.run)
+            environments.setdefault(describe_environment(each.run.spec), []).append(each.run)
     labels: dict[Path, str] = {}
     for runs in environments.values():
         for label, positions in group_by_method([find_method(run.options) for run in runs]).items():

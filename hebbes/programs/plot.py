@@ -16,8 +16,9 @@ from hebbes.files.atomic_file import check_place
 from hebbes.options.method import find_method, group_by_method
 from hebbes.options.program_options import parse_options
 from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
+from hebbes.programs.run_environments import describe_caps, describe_run_environment
 from hebbes.recording.console import Console
-from hebbes.recording.metrics import METRICS_CSV, read_all_metrics, read_last_row
+from hebbes.recording.metrics import read_all_metrics
 from hebbes.recording.standard_output import make_printable, print_or_exit
 from hebbes.reporting.figure import SUFFIXES, write_figure
 from hebbes.reporting.method_plots import STATISTICS, make_curves_figure, make_profiles_figure
@@ -75,9 +76,7 @@ def make_plot(config: PlotConfig) -> "Figure":
     found = [
         folder
         for path in config.runs
-        for folder in find_usable_runs(
-            Path(path), lambda run: read_last_row(run / METRICS_CSV), "it has no metrics that can be read"
-        )
+        for folder in find_usable_runs(Path(path), _has_metrics, "it has no metrics that can be read")
     ]
     unique = [read_saved_run(folder) for folder in {each.resolve(): each for each in found}.values()]
     metrics = {run.folder: read_all_metrics(run.folder) for run in unique}
@@ -95,6 +94,13 @@ def make_plot(config: PlotConfig) -> "Figure":
     return make_curves_figure(title, note, (X_LABELS[config.x] or unit, config.metric), methods, config.statistic)
 
 
+def _has_metrics(folder: Path) -> bool:
+    try:
+        return bool(read_all_metrics(folder))
+    except ValueError:
+        return False
+
+
 def _leave_out_unknown(runs: Sequence[SavedRun], metrics: MetricsByRun, metric: str) -> Sequence[SavedRun]:
     """The runs that have a value of the metric, or lack its column, or all; standard error names those left out."""
     missing = [
@@ -109,23 +115,11 @@ def _leave_out_unknown(runs: Sequence[SavedRun], metrics: MetricsByRun, metric: 
 
 def _check_environment(runs: Sequence[SavedRun]) -> str:
     """The environment of the runs; ValueError if they have several."""
-    found = {run.described_environment: run.folder for run in reversed(runs)}
+    found = {describe_run_environment(run): run.folder for run in reversed(runs)}
     if len(found) > 1:
         named = ", ".join(f"{name} in {folder}" for name, folder in reversed(found.items()))
         raise ValueError(f"a plot has runs of one environment, got {named}")
-    return make_printable(runs[0].described_environment)
-
-
-def describe_caps(runs: Sequence[SavedRun]) -> str:
-    """How training episodes are shorter than evaluations. Empty if they are not, or if it is not known."""
-    from hebbes.environments.episode_limits import describe_episode_cap  # imports Gymnasium
-    from hebbes.environments.ids import is_in_gymnasium, register
-
-    register(runs[0].environment, ())
-    if not is_in_gymnasium(runs[0].environment):  # of a package that is not imported, or only in EnvPool
-        return ""
-    described = {describe_episode_cap(run.spec, run.options.get("max_episode_steps")) for run in runs}
-    return " or ".join(sorted(described - {""})) + " (some runs)" * ("" in described and len(described) > 1)
+    return make_printable(next(iter(found)))
 
 
 def _select_curves(metrics: MetricsByRun, config: PlotConfig) -> tuple[list[RunCurve], str]:

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from importlib.util import find_spec
 from math import isfinite
 from pathlib import Path
@@ -33,6 +33,7 @@ from hebbes.training.program_words import hide_passwords
 
 if TYPE_CHECKING:
     from hebbes.programs.sweeps.study import Study
+    from hebbes.training.run_state import Run
 
 STUDY_DB = "study.db"
 _OWNER = Owner("sweep", "sweep", (SweepOptions,))
@@ -87,6 +88,17 @@ def _suggest_own(names: Sequence[str], trainer: str) -> None:
             raise ValueError(f"unknown option --{name}{meant}")
 
 
+def _check_evaluations(run: "Run", searched: Sequence[SearchedOption]) -> None:
+    """ValueError if evaluations end where training episodes do, and trials differ in that."""
+    from hebbes.environments.episode_limits import has_time_limit
+
+    if not has_time_limit(run.task.environment) and any(each.name == "max_episode_steps" for each in searched):
+        environment = run.task.environment.environment
+        raise ValueError(
+            f"search max_episode_steps: {environment} has no limit of its own, so evaluations of trials would differ"
+        )
+
+
 def open_study(options: SweepOptions, config: TrainConfig, searched: Sequence[SearchedOption]) -> "Study":
     """The study of the sweep, in its folder; ValueError if its trials cannot be run, or if it cannot be kept there."""
     if find_spec("optuna") is None:
@@ -103,7 +115,8 @@ def open_study(options: SweepOptions, config: TrainConfig, searched: Sequence[Se
     ours = URL.create("sqlite", database=str(folder.absolute() / STUDY_DB)).render_as_string()
     storage = ours if options.storage is None else options.storage
     shown = STUDY_DB if options.storage is None else hide_passwords(storage)
-    assemble_run(config, folder).close()  # checks everything that trials need
+    with closing(assemble_run(config, folder)) as run:  # checks everything that trials need
+        _check_evaluations(run, searched)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with wait_for_lock(folder), convert_storage_errors():

@@ -72,8 +72,9 @@ METRICS: Mapping[str, str] = {
     "policy_seconds_share": "share of the generation's wall time in which policies act",
     "simulator_seconds_share": "the same for simulators and wrappers",
     "update_seconds_share": "the same for asking and telling the strategy",
-    "eval_return": "mean return of the mean policy over fresh episodes; empty if not evaluated",
-    "best_score": "highest eval_return so far, the score of best.dat; empty before the first evaluation",
+    "eval_return": "mean return of the mean policy over fresh episodes; empty if not evaluated, or if one of them "
+    "failed",
+    "best_score": "highest eval_return so far, the score of best.dat; empty while there is none",
     "env_steps_per_second": "environment steps of this generation divided by its wall time, without evaluation",
     "seconds": "wall time of the training so far in seconds, without pauses before a resume",
     "nodes": "nodes of the Ray cluster that do work",

@@ -8,7 +8,7 @@ from types import UnionType
 from typing import Any
 
 from hebbes.contracts.errors import say
-from hebbes.environments.environment_spec import EnvironmentSpec, describe_environment
+from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.morphologies import INTACT
 from hebbes.environments.part_spec import make_part_spec
 from hebbes.files.checkpoint import FOLDER, CheckpointHeader, read_newest_header
@@ -45,11 +45,6 @@ class SavedRun:
     """Those of the checkpoint, with the names of today."""
     spec: EnvironmentSpec
     """The environment in its wrappers. Its back end is not what the run had."""
-
-    @property
-    def described_environment(self) -> str:
-        """The environment as `describe_environment` has it. Only runs in which it is equal are to be compared."""
-        return describe_environment(self.spec)
 
     @property
     def environment(self) -> str:

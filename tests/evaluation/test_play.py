@@ -1,5 +1,6 @@
 """One episode in this process, which is shown or filmed."""
 
+import json
 from dataclasses import replace
 
 import gymnasium
@@ -14,6 +15,7 @@ from hebbes.files.policy_file import read_policy_file, save_policy
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.options.hebbian_evaluation import HebbianEvaluateConfig
 from hebbes.programs.evaluation_entries import load_entries
+from hebbes.programs.evaluation_report import format_report, group_by_environment
 from hebbes.programs.evaluation_run import play_all, play_entry
 from hebbes.recording.console import Console
 from tests.evaluation.files_to_play import CARTPOLE, EVERY_KIND, save_balancing_policy
@@ -56,6 +58,22 @@ def test_without_a_limit_episodes_end_as_in_training(tmp_path, capsys):
         assert played.returns.tolist() == [found]
     with pytest.warns(UserWarning, match="^episodes end after 7 env steps"):
         assert hebbes.evaluate(path, episodes=2, threads=1).returns.tolist() == [7, 7]
+
+
+def test_files_whose_episodes_end_differently_are_not_compared(tmp_path):
+    paths = []
+    for cap in (7, 9):
+        provenance = {"options": {"max_episode_steps": cap}}
+        path = tmp_path / f"{cap}.dat"
+        paths.append(str(save_balancing_policy(path, environment=ENDLESS, provenance=provenance)))
+    config = EvaluateConfig(path_weights=tuple(paths), episodes=2, threads=1)
+    results = [play_entry(config, entry) for entry in load_entries(config)]
+    found = [f"CartPole-v1 max_episode_steps=-1 up to {cap} env steps" for cap in (7, 9)]
+    assert list(group_by_environment(config, results)) == found
+    assert [
+        each["environment"] for each in json.loads(format_report(replace(config, json=True), results))["files"]
+    ] == found
+    assert len(group_by_environment(replace(config, max_episode_steps=5), results)) == 1
 
 
 @pytest.mark.parametrize("options", [None, {}, {"max_episode_steps": None}, {"max_episode_steps": True}])

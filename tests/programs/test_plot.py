@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hebbes.programs.plot import PlotConfig, describe_caps, make_plot
+from hebbes.programs.plot import PlotConfig, make_plot
+from hebbes.programs.run_environments import describe_caps
 from hebbes.recording.metrics import read_metrics
 from hebbes.training.saved_runs import read_saved_run
 from tests.programs.commands import call_command, run_command
@@ -85,6 +86,23 @@ def test_capped_training_episodes_are_said_on_every_figure(tmp_path):
     shorter = {"gymnasium_wrappers": ("TimeLimit: {max_episode_steps: 40}",), "env_kwargs": {"max_episode_steps": -1}}
     limited = train(make_config(**options, seed=2, max_episode_steps=20, **shorter))
     assert make(limited).axes[0].get_title().replace("\n", " ") == note.replace("500", "40").replace("50", "20")
+
+
+def test_runs_whose_evaluations_are_cut_differently_are_not_drawn_together(tmp_path):
+    options = {"environment": "CartPole-v1", "env_kwargs": {"max_episode_steps": -1}, "folder": str(tmp_path)}
+    options |= {"policy": "linear", "population_size": 4, "generations": 1, "threads": 1, "test_episodes": 0}
+    folders = [train(make_config(**options, max_episode_steps=cap, run_name=f"up_to_{cap}")) for cap in (20, 30)]
+    assert make(folders[0]).get_suptitle() == "CartPole-v1 max_episode_steps=-1 up to 20 env steps"
+    with pytest.raises(ValueError, match=r"of one environment, got .* up to 20 env steps in .* up to 30 env steps in "):
+        make(tmp_path)
+
+
+def test_rows_that_were_set_aside_are_drawn(runs, tmp_path):
+    shutil.copytree(runs / "Scripted-v0" / "cem", tmp_path / "run")
+    metrics = tmp_path / "run" / "metrics.csv"
+    metrics.rename(metrics.with_name("metrics.until-3.csv"))
+    metrics.touch()  # as after a resume with other columns that has not finished a generation
+    assert len(find_line(make(tmp_path), "cem (1 run)")) == 3
 
 
 def test_a_column_without_values_is_refused(tmp_path):

@@ -41,6 +41,10 @@ from tests.programs.sweeps import make_arguments, open_sweep
         ({"search": "sigma=choice:1"}, "a choice needs two values or more"),
         ({"search": "sigma=choice:0.1:0.1"}, r"two values or more, all different, got \[0.1, 0.1\]"),
         ({"search": "policy=choice:mlp:linear"}, "search policy=choice:mlp:linear: policy cannot be varied"),
+        (
+            {"search": "max_episode_steps=choice:5:9", "env_kwargs": "{max_episode_steps: -1}"},
+            "search max_episode_steps: CartPole-v1 has no limit of its own, so evaluations of trials would differ",
+        ),
         ({"search": "generations=choice:1:2"}, "search generations=choice:1:2: generations cannot be varied"),
         ({"search": "rank=choice:1:2"}, "search rank has no effect: it is only used with --sampler low_rank"),
     ],
@@ -64,7 +68,7 @@ def test_a_file_that_is_no_preset_is_not_replaced(tmp_path, text):
 
 def test_a_log_of_completions_is_refused(tmp_path):
     words = ["--trainer", "hybrid", "--environment", "Pendulum-v1", "--algorithm", "aes_rl", "--mean_scale", "100"]
-    with pytest.raises(ValueError, match="completion_log is a file of one run, and a sweep has many, got order.log"):
+    with pytest.raises(ValueError, match=r"completion_log is a file of one run, and a sweep has many, got order\.log"):
         read_options([*words, "--max_env_steps", "20000", "--completion_log", "order.log"], "")
 
 

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from hebbes.programs.plot import X_LABELS, describe_caps, select_known
+from hebbes.programs.plot import X_LABELS, select_known
 from hebbes.programs.reports.run_sections import ReportedRun, group_runs
+from hebbes.programs.run_environments import describe_caps
 from hebbes.recording.metrics import METRICS
 from hebbes.reporting.method_plots import STATISTICS, format_method_label
 from hebbes.reporting.page.contents import Block, Chart, Section, Text

@@ -11,6 +11,7 @@ from jaxtyping import Float64
 from hebbes.options.method import find_method
 from hebbes.options.texts import format_options
 from hebbes.programs.list_runs import HEADER, Listed, format_run
+from hebbes.programs.run_environments import describe_run_environment
 from hebbes.recording.metrics import read_all_metrics
 from hebbes.recording.standard_output import make_printable
 from hebbes.reporting.page.contents import Block, Section, Table, Text
@@ -60,7 +61,8 @@ def group_runs(runs: Sequence[ReportedRun]) -> dict[str, dict[str, list[Reported
     """Environment -> label of each method -> its runs."""
     groups: dict[str, dict[str, list[ReportedRun]]] = {}
     for run in runs:
-        groups.setdefault(make_printable(run.saved.described_environment), {}).setdefault(run.method, []).append(run)
+        methods = groups.setdefault(make_printable(describe_run_environment(run.saved)), {})
+        methods.setdefault(run.method, []).append(run)
     return groups
 
 
