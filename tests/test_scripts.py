@@ -178,7 +178,7 @@ def test_the_config_of_a_run_makes_the_same_run(folder, tmp_path):
     ("arguments", "expected"),
     [
         (["--environment", "HalfCheeta-v5"], "add --import PACKAGE; otherwise, did you mean 'HalfCheetah-v5'"),
-        (["--environment", "Blackjack-v1"], "train with --backend gymnasium"),
+        (["--environment", "Blackjack-v1", "--backend", "envpool"], "has other observations than Gymnasium's"),
         (["--environment", "my_envs:Mine-v0"], "--environment my_envs:Mine-v0: cannot import 'my_envs'"),
         (["--environment", "CartPole-v1", "--popsize", "5"], "population_size must be an even number"),
         (["--environment", "CartPole-v1", "--sigma", "0"], "sigma must be a finite number > 0, got 0.0"),

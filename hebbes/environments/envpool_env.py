@@ -60,6 +60,9 @@ _ATARI_CONFIG = {
 _POOL_CONFIG = {"num_envs", "batch_size", "num_threads", "max_num_players", "thread_affinity_offset", "base_path"}
 """Keys of EnvPool's config that concern the pool."""
 
+_OTHER_OBSERVATIONS = {"Blackjack-v1"}
+"""Environments whose policies would not fit Gymnasium's, where they are tested."""
+
 EPISODES_OF_CAR_RACING = 100
 """Episodes that one pool plays. With more, a new pool would replay more starts, each of which makes a track. With
 fewer, more pools would be freed, each of which leaks some 17 kB a simulator."""
@@ -73,6 +76,8 @@ def explain_refusal(environment: str, env_kwargs: Mapping[str, Any]) -> str | No
     task, options = _translate_options(environment, env_kwargs)
     if task not in registry.specs:
         return f"EnvPool has no {environment!r}"
+    if task in _OTHER_OBSERVATIONS:
+        return f"EnvPool's {environment} has other observations than Gymnasium's"
     foreign = sorted(set(options) - _find_shared_options(environment, task)) if options else []
     return f"EnvPool's {environment} has no option {', '.join(foreign)}" if foreign else None
 

@@ -68,9 +68,9 @@ class SteppingGuard:
         space = self._action_space
         if actions.shape != (count, *(space.shape or ())):
             raise ValueError(f"actions must have shape {(count, *(space.shape or ()))}, got {actions.shape}")
-        if not np.can_cast(actions.dtype, self._action_dtype, "same_kind"):
+        if self._range is not None and actions.dtype.kind in "biu":
+            if not ((actions >= self._range[0]) & (actions <= self._range[1])).all():
+                raise ValueError(f"actions must be in {space}, got {actions}")
+        elif not np.can_cast(actions.dtype, self._action_dtype, "same_kind"):
             raise TypeError(f"actions must be of type {self._action_dtype}, got {actions.dtype}")
-        actions = actions.astype(self._action_dtype, order="C", copy=False)
-        if self._range is not None and not ((actions >= self._range[0]) & (actions <= self._range[1])).all():
-            raise ValueError(f"actions must be in {space}, got {actions}")
-        return actions
+        return actions.astype(self._action_dtype, order="C", copy=False)

@@ -1,6 +1,7 @@
 """EvaluationEnv: the environment of a policy file as a `gymnasium.Env`, with the episodes of an evaluation."""
 
 from collections.abc import Mapping
+from math import inf
 from typing import Any
 
 import gymnasium
@@ -33,8 +34,15 @@ class EvaluationEnv(gymnasium.Env):
         >>> env.close()
     """
 
-    def __init__(self, spec: EnvironmentSpec, *, seed: int = 0, render_mode: str | None = None) -> None:
-        self.render_mode = render_mode
+    def __init__(
+        self,
+        spec: EnvironmentSpec,
+        *,
+        seed: int = 0,
+        max_episode_steps: int | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        self.render_mode, self._cap = render_mode, inf if max_episode_steps is None else max_episode_steps
         self._spec, self._seed, self._next = spec, seed, 0
         self._env = self._make(0)
         self._is_closed = False
@@ -60,6 +68,7 @@ class EvaluationEnv(gymnasium.Env):
             self.close()
             self._env = self._make(episode)
         self._fresh, self._next, self._is_closed = None, episode + 1, False
+        self._env_steps = 0
         return _copy(self._env.start(0)[0]), {"episode": episode}
 
     def step(self, action: ArrayLike) -> tuple[Shaped[np.ndarray, "..."], float, bool, bool, dict[str, Any]]:
@@ -74,8 +83,10 @@ class EvaluationEnv(gymnasium.Env):
         info: dict[str, Any] = {name: values[0] for name, values in stepped.info.items()}
         if stepped.faults:
             info["fault"] = stepped.faults[0]
-        reward, terminated, truncated = stepped.rewards[0], stepped.terminated[0], stepped.truncated[0]
-        return _copy(stepped.observations[0]), float(reward), bool(terminated), bool(truncated), info
+        self._env_steps += 1
+        reward, terminated = float(stepped.rewards[0]), bool(stepped.terminated[0])
+        truncated = bool(stepped.truncated[0]) or (not terminated and self._env_steps >= self._cap)
+        return _copy(stepped.observations[0]), reward, terminated, truncated, info
 
     def render(self) -> UInt8[np.ndarray, "height width 3"] | None:
         """The current image for the render mode "rgb_array". None for others: "human" shows every env step itself."""

@@ -15,6 +15,7 @@ from hebbes.contracts.option import check_argument
 from hebbes.contracts.policy import Buffers, Policy, State
 from hebbes.evaluation.arguments import check_imports, name_file_in_errors
 from hebbes.evaluation.entries import load_in_environment
+from hebbes.evaluation.episode_cap import choose_episode_cap
 from hebbes.evaluation.evaluation_env import EvaluationEnv
 from hebbes.evaluation.play import make_episode_rng, make_evaluation_spec
 from hebbes.files.policy_file import SavedPolicy, check_fits
@@ -145,15 +146,17 @@ class LoadedPolicy:
     def make_env(self, seed: int = 0, *, render_mode: str | None = None) -> EvaluationEnv:
         """The policy's environment with its wrappers, except for those that are only for training.
 
-        Its k-th reset begins episode k of the evaluation with this seed (k = 0, 1, ...). It is on the Gymnasium back
-        end, and on EnvPool only if Gymnasium does not have it.
+        Its k-th reset begins episode k of the evaluation with this seed (k = 0, 1, ...). If the environment has no
+        limit of its own on the env steps of an episode, that of training episodes truncates these too. It is on the
+        Gymnasium back end, and on EnvPool only if Gymnasium does not have it.
 
         Raises ValueError if it cannot be made, or if the policy does not fit it.
         """
         seed = check_argument("seed", seed, int, range=">= 0")
         with name_file_in_errors(self._path), convert_foreign_exits():
             spec = make_evaluation_spec(self._saved.environment)
-            env = EvaluationEnv(spec, seed=seed, render_mode=render_mode)
+            cap = choose_episode_cap(self._saved, spec, None)
+            env = EvaluationEnv(spec, seed=seed, max_episode_steps=cap, render_mode=render_mode)
             try:
                 check_fits(self._path, self._saved, env.observation_space, env.action_space)
             except BaseException:

@@ -128,6 +128,7 @@ def test_reading_a_description_executes_nothing():
         ("Pong-v5", {"repeat_action_probability": 0.25, "frameskip": 2}, "envpool"),
         ("Pong-v5", {"obs_type": "ram"}, "gymnasium"),
         ("AntBulletEnv-v0", {}, "gymnasium"),
+        ("Blackjack-v1", {}, "gymnasium"),
     ],
 )
 def test_envpool_where_it_can(name, env_kwargs, expected):

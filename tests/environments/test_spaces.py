@@ -142,6 +142,7 @@ def test_actions_that_are_refused_have_a_way_out(space):
         ("multi_matrix", [[0, 0], [0, 0]], [[1, 2], [3, 1]]),
         ("binary", [0, 0, 0], [1, 1, 1]),
         ("counted", 5, 7),
+        ("byte", 0, 2),
         ("whole", [-128, 0], [127, 3]),
     ],
 )
@@ -154,8 +155,9 @@ def test_whole_numbers_outside_their_range_never_reach_the_simulator(kind, least
     for foreign in (np.array(least, wide) - 1, np.array(greatest, wide) + 1):
         if kind == "whole":
             foreign[0] = 0  # this number may have any value of a byte
-        with pytest.raises(ValueError, match="actions must be in"):
-            env.step(foreign[np.newaxis].astype(dtype), np.array([0]))
+        for array in (foreign, foreign.astype(dtype)):
+            with pytest.raises(ValueError, match="actions must be in"):
+                env.step(array[np.newaxis], np.array([0]))
     with pytest.raises(TypeError):
         env.step(np.array([least], np.float32), np.array([0]))
 

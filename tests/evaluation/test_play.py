@@ -56,6 +56,15 @@ def test_without_a_limit_episodes_end_as_in_training(tmp_path, capsys):
     for given, found in ((None, 7), (9, 9)):
         played = play_episode(entry.saved, entry.environment, episode=0, seed=0, max_episode_steps=given)
         assert played.returns.tolist() == [found]
+    env, num_env_steps = hebbes.load_policy(path).make_env(), 0
+    for episode in range(2):
+        (observation, _), session, truncated = env.reset(), hebbes.load_policy(path).start(), False
+        while not truncated:
+            observation, _, terminated, truncated, _ = env.step(session.act(observation))
+            num_env_steps += 1
+            assert not terminated
+        assert num_env_steps == 7 * (episode + 1)
+    env.close()
     with pytest.warns(UserWarning, match="^episodes end after 7 env steps"):
         assert hebbes.evaluate(path, episodes=2, threads=1).returns.tolist() == [7, 7]
 

@@ -36,6 +36,7 @@ CASES = {
     "binary": ("static", "counted", {"policy": "gru"}, "choose_action", (6,), 3),
     "multi": ("static", "whole", {}, "choose_action", (11,), 260),
     "counted": ("hebbian", "multi_matrix", {"frame_stack": 2}, "one_hot frame_stack choose_action", (8,), 11),
+    "byte": ("static", "byte", {}, "one_hot", (4,), 3),
     "half": ("static", "real_number", {"action_bounds": "rescale"}, "flatten_action rescale_action", (3,), 1),
     "vector": ("static", "real_matrix", {"settle_steps": 1}, "settle flatten_action clip_action", (3,), 6),
     "channels_first": (
