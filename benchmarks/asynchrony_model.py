@@ -51,7 +51,7 @@ class Moment:
 
 
 class Workers:
-    """Equal workers. Whoever is free takes the next job that waits, urgent ones first, others in their order."""
+    """Equal workers. At `submit` and `collect` whoever is free takes the next job, urgent ones first."""
 
     def __init__(self, count: int):
         self.now = 0.0
@@ -66,10 +66,10 @@ class Workers:
         self._start_jobs()
 
     def collect(self) -> Any:
-        """Waits for the job that is done first, and returns it. Its worker takes another one."""
+        """Waits for the job that is done first, and returns it. Its worker is free for an urgent one."""
+        self._start_jobs()
         done, _, job = heappop(self._running)
         self.now = max(self.now, done)
-        self._start_jobs()
         return job
 
     def do_all(self, durations: Sequence[float]) -> None:

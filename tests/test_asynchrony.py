@@ -83,9 +83,9 @@ def test_one_worker_without_gradients_by_hand():
 def test_the_critics_take_one_of_two_workers():
     costs = make_costs(env_step=1, critic_job_step=1)
     moments = simulate_aes_rl(costs, 2, episode_length=10, env_steps=60, start_steps=10)
-    # Two act at random until 10. Then the critics keep one worker until 1010. On the other one: a until 20; b, which
-    # waited, until 30; five episodes of the mean for a until 80, for b until 130; c until 140, d until 150, and so on.
-    assert moments[1:] == [Moment(80, 40, 0), Moment(130, 40, 0), Moment(200, 60, 0)]
+    # Two act at random until 10. Then the critics keep one worker until 1010. On the other one: a until 20;
+    # five episodes of the mean for a until 70; b, which waited, until 80; for b until 130; c until 140, and so on.
+    assert moments[1:] == [Moment(70, 30, 0), Moment(130, 40, 0), Moment(190, 50, 0), Moment(250, 60, 0)]
 
 
 def test_half_of_the_individuals_are_trained_for_ten_episodes_each():

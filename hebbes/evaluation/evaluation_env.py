@@ -45,7 +45,7 @@ class EvaluationEnv(gymnasium.Env):
         self.render_mode, self._cap = render_mode, inf if max_episode_steps is None else max_episode_steps
         self._spec, self._seed, self._next = spec, seed, 0
         self._env = self._make(0)
-        self._is_closed = False
+        self._is_closed, self._env_steps = False, 0
         self.metadata = {"render_modes": [], **getattr(self._env, "metadata", {})}
         self._fresh: int | None = 0  # number of the episode for which the simulator was made, if it is still unused
         self.observation_space, self.action_space = self._env.observation_space, self._env.action_space
@@ -75,10 +75,12 @@ class EvaluationEnv(gymnasium.Env):
         """Observation, reward, terminated, truncated and info, as Gymnasium has them.
 
         If the simulator fails, the reward is NaN, the episode has terminated, and `info["fault"]` says why. ValueError
-        after `close`, until the next `reset`.
+        after `close` or the end of the episode, until the next `reset`.
         """
         if self._is_closed:
             raise ValueError("step cannot follow close: call reset first")
+        if self._env_steps >= self._cap:
+            raise ValueError(f"the episode has ended after {self._env_steps} env steps: call reset first")
         stepped = self._env.step(np.asarray(action)[np.newaxis], np.zeros(1, np.int64))
         info: dict[str, Any] = {name: values[0] for name, values in stepped.info.items()}
         if stepped.faults:

@@ -88,7 +88,8 @@ class Dispatch:
             home: jobs of the same home prefer the same worker while it lives. In `collect`, one that is idle takes the
                 last job of another home. Jobs without a home go to any worker that can begin them at once, in their
                 order.
-            urgent: goes before all jobs that wait for a worker.
+            urgent: goes before all jobs that wait for a worker. Other idle workers stay so until `collect`, because
+                the next job may be urgent, too.
             limit: how long the job may take; None: any time.
             give_up: called with a reason if the job has lost too many workers. It returns the answer, or raises.
 
@@ -99,7 +100,8 @@ class Dispatch:
         self._num_limited += limit is not None
         owner = self._waiting.add(job, first=urgent)
         with self._close_on_failure():
-            self._hand_out_jobs(self._seats.values() if owner is None else [owner])
+            seats = self._seats.values() if owner is None else [owner]
+            self._hand_out_jobs(sorted(seats, key=lambda seat: len(seat.calls))[: 1 if urgent else None])
         return ticket
 
     def collect(self, tickets: Collection[int], timeout: float | None = None) -> tuple[int, Any] | None:
@@ -114,8 +116,10 @@ class Dispatch:
             "collect needs a job that was submitted and not yet collected"
         )
         with self._close_on_failure():
-            while (done := self._take_done(tickets)) is None and not is_over:
+            while (done := self._take_done(tickets)) is None:
                 self._hand_out_jobs(self._seats.values(), helping=True)
+                if is_over:
+                    break
                 self._wait_for_workers(until)
                 is_over = time.monotonic() >= until
         return done

@@ -18,7 +18,7 @@ from hebbes.options.program_options import parse_options
 from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
 from hebbes.programs.run_environments import describe_caps, describe_run_environment
 from hebbes.recording.console import Console
-from hebbes.recording.metrics import read_all_metrics
+from hebbes.recording.metrics import has_rows, read_all_metrics
 from hebbes.recording.standard_output import make_printable, print_or_exit
 from hebbes.reporting.figure import SUFFIXES, write_figure
 from hebbes.reporting.method_plots import STATISTICS, make_curves_figure, make_profiles_figure
@@ -76,7 +76,7 @@ def make_plot(config: PlotConfig) -> "Figure":
     found = [
         folder
         for path in config.runs
-        for folder in find_usable_runs(Path(path), _has_metrics, "it has no metrics that can be read")
+        for folder in find_usable_runs(Path(path), has_rows, "it has no metrics that can be read")
     ]
     unique = [read_saved_run(folder) for folder in {each.resolve(): each for each in found}.values()]
     metrics = {run.folder: read_all_metrics(run.folder) for run in unique}
@@ -92,13 +92,6 @@ def make_plot(config: PlotConfig) -> "Figure":
         scores = {label: np.array([curve.y[-1] for curve in curves]) for label, curves in methods.items()}
         return make_profiles_figure(title, note, f"the last {config.metric}", scores)
     return make_curves_figure(title, note, (X_LABELS[config.x] or unit, config.metric), methods, config.statistic)
-
-
-def _has_metrics(folder: Path) -> bool:
-    try:
-        return bool(read_all_metrics(folder))
-    except ValueError:
-        return False
 
 
 def _leave_out_unknown(runs: Sequence[SavedRun], metrics: MetricsByRun, metric: str) -> Sequence[SavedRun]:

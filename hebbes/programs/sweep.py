@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from hebbes.contracts.engine import EngineError
 from hebbes.contracts.suggestion import suggest_name
+from hebbes.environments.environment_spec import START_WRAPPERS
 from hebbes.files.atomic_file import write_atomically
 from hebbes.options.command_line import print_help_if_asked, resolve_config
 from hebbes.options.option_reader import OptionReader
@@ -89,14 +90,13 @@ def _suggest_own(names: Sequence[str], trainer: str) -> None:
 
 
 def _check_evaluations(run: "Run", searched: Sequence[SearchedOption]) -> None:
-    """ValueError if evaluations end where training episodes do, and trials differ in that."""
+    """ValueError if trials would differ in where the episodes of their evaluations start or end."""
     from hebbes.environments.episode_limits import has_time_limit
 
-    if not has_time_limit(run.task.environment) and any(each.name == "max_episode_steps" for each in searched):
-        environment = run.task.environment.environment
-        raise ValueError(
-            f"search max_episode_steps: {environment} has no limit of its own, so evaluations of trials would differ"
-        )
+    ends_with_training = not has_time_limit(run.task.environment)  # see `choose_evaluation_cap`
+    for each in searched:
+        if each.option.owner.name in START_WRAPPERS or (each.name == "max_episode_steps" and ends_with_training):
+            raise ValueError(f"search {each.name}: episodes of the trials' evaluations would differ by it")
 
 
 def open_study(options: SweepOptions, config: TrainConfig, searched: Sequence[SearchedOption]) -> "Study":

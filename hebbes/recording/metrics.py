@@ -238,6 +238,11 @@ def read_all_metrics(folder: Path) -> dict[str, Float64[np.ndarray, " units"]]:
     }
 
 
+def has_rows(folder: Path) -> bool:
+    """Whether the metrics of a run, or those that were set aside, have a finished row."""
+    return any(map(read_last_row, (*_find_rows_aside(folder).values(), folder / METRICS_CSV)))
+
+
 def read_last_row(path: Path) -> dict[str, float]:
     """The last finished row of a metrics.csv by column, without reading the others; empty if there is none."""
     if not path.is_file():  # opening a pipe would wait

@@ -64,6 +64,8 @@ def test_without_a_limit_episodes_end_as_in_training(tmp_path, capsys):
             num_env_steps += 1
             assert not terminated
         assert num_env_steps == 7 * (episode + 1)
+        with pytest.raises(ValueError, match=r"^the episode has ended after 7 env steps: call reset first$"):
+            env.step(0)
     env.close()
     with pytest.warns(UserWarning, match="^episodes end after 7 env steps"):
         assert hebbes.evaluate(path, episodes=2, threads=1).returns.tolist() == [7, 7]

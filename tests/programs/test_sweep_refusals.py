@@ -43,8 +43,9 @@ from tests.programs.sweeps import make_arguments, open_sweep
         ({"search": "policy=choice:mlp:linear"}, "search policy=choice:mlp:linear: policy cannot be varied"),
         (
             {"search": "max_episode_steps=choice:5:9", "env_kwargs": "{max_episode_steps: -1}"},
-            "search max_episode_steps: CartPole-v1 has no limit of its own, so evaluations of trials would differ",
+            "search max_episode_steps: episodes of the trials' evaluations would differ by it",
         ),
+        ({"search": "settle_steps=choice:0:9"}, "search settle_steps: episodes of the trials' evaluations would"),
         ({"search": "generations=choice:1:2"}, "search generations=choice:1:2: generations cannot be varied"),
         ({"search": "rank=choice:1:2"}, "search rank has no effect: it is only used with --sampler low_rank"),
     ],
@@ -68,7 +69,7 @@ def test_a_file_that_is_no_preset_is_not_replaced(tmp_path, text):
 
 def test_a_log_of_completions_is_refused(tmp_path):
     words = ["--trainer", "hybrid", "--environment", "Pendulum-v1", "--algorithm", "aes_rl", "--mean_scale", "100"]
-    with pytest.raises(ValueError, match=r"completion_log is a file of one run, and a sweep has many, got order\.log"):
+    with pytest.raises(ValueError, match=r"completion_log tells runs apart by .*, got order\.log"):
         read_options([*words, "--max_env_steps", "20000", "--completion_log", "order.log"], "")
 
 

@@ -77,7 +77,7 @@ class SearchedOption:
 def limit_by_env_steps(config: TrainConfig) -> TrainConfig:
     """The config with env steps as the only budget, unless generations were typed.
 
-    ValueError without `max_env_steps`, with several seeds, with a run to be resumed, or with the log of a run.
+    ValueError without `max_env_steps`, with several seeds, with a run to be resumed, or with a log of completions.
     """
     if config.run.resume is not None:
         raise ValueError(f"resume has no meaning for a sweep, which goes on by itself, got {config.run.resume!r}")
@@ -86,7 +86,7 @@ def limit_by_env_steps(config: TrainConfig) -> TrainConfig:
     if config.run.seeds > 1:
         raise ValueError(f"seeds must be 1 in a sweep, got {config.run.seeds}; final_seeds are those of the finalists")
     if (log := getattr(config.settings, "completion_log", None)) is not None:
-        raise ValueError(f"completion_log is a file of one run, and a sweep has many, got {log}")
+        raise ValueError(f"completion_log tells runs apart by their seeds, and trials have the same one, got {log}")
     if hasattr(config.trainer_options, "generations") and "trainer.generations" not in config.typed:
         return config.change(trainer_options={"generations": None})
     return config
