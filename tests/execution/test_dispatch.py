@@ -279,14 +279,3 @@ def test_functions_reach_every_transport_by_their_names(dispatch):
 
 def _call_without_host(function, host, *arguments):
     return function(*arguments)
-
-
-@pytest.mark.parametrize("transport", TRANSPORTS)
-def test_an_urgent_job_goes_before_those_that_wait(transport):
-    dispatch = Dispatch(transport(Counter, 1))
-    tickets = [dispatch.submit(sleep, 0.01) for _ in range(4)]
-    first, _ = dispatch.collect(tickets)
-    urgent = dispatch.submit(sleep, 0.01, urgent=True)
-    order = [ticket for ticket, _ in dispatch.collect_each([*tickets[1:], urgent])]
-    dispatch.close()
-    assert [first, *order] == [tickets[0], urgent, *tickets[1:]]
