@@ -12,7 +12,7 @@ NETWORK = {"policy": "mlp", "hidden_sizes": [16], "bias": True, "action_bounds":
 SHORT = {"environment": "Pendulum-v1", "threads": 1, "test_episodes": 0, "max_episode_steps": 50, "eval_episodes": 1}
 HYBRID = {
     **{"hidden_sizes": [16], "start_steps": 100, "batch_size": 8, "replay_size": 1000, "max_env_steps": 1000},
-    **{"learning_rate": 0.01, "eval_every": 1000},
+    **{"learning_rate": 0.001, "eval_every": 1000},
 }
 SMALL = {"population_size": 4, "rl_population": 2}
 FEW = {"actor_workers": 2, "rl_share": 1.0}
