@@ -61,7 +61,7 @@ _POOL_CONFIG = {"num_envs", "batch_size", "num_threads", "max_num_players", "thr
 """Keys of EnvPool's config that concern the pool."""
 
 _OTHER_OBSERVATIONS = {"Blackjack-v1"}
-"""Environments whose policies would not fit Gymnasium's, where they are tested."""
+"""Environments whose observations differ from those of Gymnasium, on which policies are tested."""
 
 EPISODES_OF_CAR_RACING = 100
 """Episodes that one pool plays. With more, a new pool would replay more starts, each of which makes a track. With

@@ -1,4 +1,4 @@
-"""When a worker gets its next job: after an answer not before the caller, who may submit an urgent one, waits again."""
+"""When workers get their next jobs: urgent ones go first, also those that follow from an answer."""
 
 import time
 
