@@ -4,11 +4,12 @@
     python -m benchmarks.asynchrony --results sixteen_cores.json --workers 1 2 5 9
 
 With one and with two workers, or those of `--workers`, it is measured, by short runs with equal settings (layers of 400
-and 300 units, batches of 256) and short episodes, after the warm-up. There the critics' jobs of AES-RL have as many
-steps as an episode, which is so with whole ones too (1000). The first job would outlast the measurement otherwise. With
-one to nine it is simulated (`benchmarks/asynchrony_model.py`), from the seconds of an env step, of the gradient steps
-and of a tell, which are measured with one and two workers in the same program. The simulation is held against the
-measured runs first. Then it goes on with whole episodes.
+and 300 units, batches of 256) and short episodes. There the critics' jobs of AES-RL have as many steps as an episode,
+which is so with whole ones too (1000). The first job would outlast the measurement otherwise. It is made long after
+the warm-up: until AES-RL's critics are trained once no individual is trained, and then more than usual are. With one
+to nine workers it is simulated (`benchmarks/asynchrony_model.py`), from the seconds of an env step, of the gradient
+steps and of a tell, which are measured with one and two workers in the same program. The simulation is held against
+the measured runs first. Then it goes on with whole episodes.
 
 AES-RL has one worker process for each worker, with one thread. They train its critics too. CEM-RL and P-CEM-RL take
 their gradient steps in the program's process, with as many threads as workers, and evaluate on worker processes.
@@ -53,8 +54,11 @@ from hebbes.statistics.table import format_table
 from hebbes.training.assemble_run import assemble_run
 
 ENVIRONMENT, WHOLE_EPISODE, TRANSITIONS = "HalfCheetah-v5", 1000, 20_000
+FIRST, LAST = 4, 8
+"""A measurement begins after so many generations of short episodes, and ends after so many. The first is untrained."""
 MEASURED, SIMULATED = (1, 2), (1, 2, 5, 9)
 NAMES = {"aes_rl": "AES-RL", "p_cem_rl": "P-CEM-RL", "cem_rl": "CEM-RL"}
+COST_ROUNDS = 5
 STYLES = {"aes_rl": (COLORS[0], "o", "-"), "p_cem_rl": (COLORS[1], "s", "--"), "cem_rl": (COLORS[2], "^", ":")}
 """Color, marker and line."""
 
@@ -85,7 +89,7 @@ class Benchmark:
         options = {
             **{"environment": ENVIRONMENT, "algorithm": algorithm, "batch_size": 256, "threads": workers},
             **{"hidden_sizes": self._arguments.hidden_sizes, "max_episode_steps": self._arguments.episode_length},
-            **{"start_steps": generation - 1, "max_env_steps": 4 * generation, "eval_every": 10**9},
+            **{"start_steps": generation - 1, "max_env_steps": LAST * generation, "eval_every": 10**9},
             **{"engine": "workers", "chunk_size": -(-POPULATION // workers), "eval_episodes": 1, "test_episodes": 0},
             "seed": SEED,
         }
@@ -94,7 +98,7 @@ class Benchmark:
         return {**options, "gradient_threads": workers}
 
     def _measure_run(self, algorithm: str, workers: int) -> float:
-        """Seconds for an env step of the third and fourth generation, or of as many env steps."""
+        """Seconds for an env step, between `FIRST` and `LAST` generations or as many env steps."""
         jobs.CRITIC_STEPS = self._arguments.episode_length
         with tempfile.TemporaryDirectory() as folder:
             options = {**self._make_options(algorithm, workers), "folder": folder}
@@ -104,7 +108,7 @@ class Benchmark:
 
     def _compute_seconds(self, moments: list[Moment]) -> float:
         generation = POPULATION * self._arguments.episode_length
-        return measure_seconds(moments, 2 * generation, 4 * generation) / (2 * generation)
+        return measure_seconds(moments, FIRST * generation, LAST * generation) / ((LAST - FIRST) * generation)
 
     def _measure_costs(self, workers: int) -> dict[str, float]:
         """The costs with so many workers."""
@@ -125,10 +129,16 @@ class Benchmark:
         finally:
             run.engine.close()
             run.trainer.close()
-        started = time.perf_counter()
-        AES(settings, row, 0).tell(row + 1, 1.0, 0.0)
-        tell = time.perf_counter() - started
-        return asdict(Costs(**of_jobs, **self._measure_gradients(learner, row), tell=tell))
+        return asdict(Costs(**of_jobs, **self._measure_gradients(learner, row), tell=self._measure_tell(settings, row)))
+
+    def _measure_tell(self, settings: Any, row: np.ndarray) -> float:
+        """Seconds of an update of AES-RL's search distribution."""
+        search, seconds = AES(settings, row, 0), []
+        for _ in range(1 + COST_ROUNDS):
+            started = time.perf_counter()
+            search.tell(row + 1, 1.0, 0.0)
+            seconds.append(time.perf_counter() - started)
+        return float(np.median(seconds[1:]))
 
     def _measure_gradients(self, learner: Learner, row: np.ndarray) -> dict[str, float]:
         """Seconds of gradient steps in this process."""
@@ -163,10 +173,11 @@ class Benchmark:
         trained = replace(episode, is_rl=True, replay_count=count, actor_steps=steps, critics=critics["rows"])
 
         def compute_mean(*call: Any) -> float:
-            for _ in range(2):  # the first time, workers import and compile
+            seconds = []
+            for _ in range(1 + COST_ROUNDS):  # in the first one, workers import and compile
                 tickets = [engine.submit(*call) for _ in range(workers)]
-                done = [engine.collect([ticket]) for ticket in tickets]
-            return float(np.mean([answer[1].seconds for answer in done]))
+                seconds.append([engine.collect([ticket])[1].seconds for ticket in tickets])
+            return float(np.median(seconds[1:]))
 
         of_episode = compute_mean(jobs.play_individual, setup, episode, None)
         of_critics = compute_mean(jobs.train_critics, setup, jobs.CriticsJob(0, 0, count, steps, row), view, critics)
@@ -178,10 +189,10 @@ class Benchmark:
         }
 
     def simulate(self, algorithm: str, workers: int, episode_length: int) -> list[Moment]:
-        """The simulated run up to 4 generations of short episodes, or 20 of whole ones."""
+        """The simulated run up to `LAST` generations of short episodes, or 20 of whole ones."""
         one, two = (Costs(**self.results[f"costs {each}"]) for each in MEASURED)
         costs = {1: one, 2: two}.get(workers) or extrapolate_costs(one, two, workers)
-        generations = 20 if episode_length == WHOLE_EPISODE else 4
+        generations = 20 if episode_length == WHOLE_EPISODE else LAST
         generation = POPULATION * episode_length
         options = {"episode_length": episode_length, "env_steps": generations * generation}
         if algorithm == "aes_rl":
@@ -258,7 +269,7 @@ def main() -> None:
         help="numbers of workers that are measured, in addition to 1 and 2 (default: 1 2)",
     )
     parser.add_argument("--json", action="store_true", help="print the rows as JSON")
-    parser.add_argument("--episode_length", type=int, default=150, help="of the measured runs (default: 150)")
+    parser.add_argument("--episode_length", type=int, default=75, help="of the measured runs (default: 75)")
     parser.add_argument("--hidden_sizes", type=int, nargs="+", default=[400, 300], help="layers (default: 400 300)")
     parser.add_argument("--gradient_steps", type=int, default=300, help="timed for each cost (default: 300)")
     arguments = parser.parse_args()

@@ -16,8 +16,8 @@ from hebbes.contracts.policy import Buffers, Layout, Policy, State, Weights
 from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.initial_weights import COEVOLVE, INITIAL_WEIGHTS
 
-SYNAPTIC = {"weights", "divisors", "traces"}
-"""Entries of the state with one array per layer of synapses."""
+RESET = {"weights", "divisors", "traces", "windows", "window_counts"}
+"""Entries of the state that begin anew with new weights. Each is a list of arrays, members first."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class ResetPolicy(IntervenedPolicy):
         now = state["env_steps"] == self.at
         state["learning"] = ~now
         if now.any():
-            for name in SYNAPTIC & state.keys():
+            for name in RESET & state.keys():
                 for array, fresh in zip(state[name], state["to_come"][name], strict=True):
                     array[now] = fresh[now]
 

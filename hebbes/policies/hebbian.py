@@ -6,7 +6,8 @@ convolutions are searched and never plastic. An episode begins with weights that
 (`coevolve`). After every env step except the last, the activities of that env step change the weights, which are then
 normalized: `act` does this before it computes its outputs. With `modulation`, the reward of that env step (or the sum
 of the rewards since the previous update) sets sign and size of the changes. With `eligibility`, each synapse remembers
-its changes until the reward comes (`hebbes.policies.kernels.plastic_layers`).
+its changes until the reward comes (`hebbes.policies.kernels.plastic_layers`). With `activity_window`, weights learn
+from averaged activities (`hebbes.policies.activity_windows`).
 
 Departures from the authors' code: Kernels and searched initial weights start Xavier uniform, theirs start as the
 coefficients do. Ours are updated together with the coefficients, theirs after learning rate and sigma have decayed, so
@@ -28,6 +29,7 @@ from hebbes.contracts.option import option
 from hebbes.contracts.policy import Buffers, Layout, Rows, State, Weights
 from hebbes.policies import kernels
 from hebbes.policies.activations import compute_tanh, sigmoid
+from hebbes.policies.activity_windows import average_activities, make_windows
 from hebbes.policies.base import SizedPolicy, xavier_uniform
 from hebbes.policies.cnn import can_convolve, compute_conv_features, compute_conv_shapes
 from hebbes.policies.initial_weights import COEVOLVE, INITIAL_WEIGHTS
@@ -56,7 +58,10 @@ class Hebbian(SizedPolicy):
         "what the last layer learns from: the output, or its tanh, the action on Bullet",
         choices=("raw", "action"),
     )
-    update_every: int = option(1, "env steps between updates by the latest activities", range=">= 1")
+    update_every: int = option(1, "env steps between updates", range=">= 1")
+    activity_window: int = option(
+        1, "number of latest env steps over which the activities are averaged for an update", range=">= 1"
+    )
     sharing: str = option("synapse", "which synapses share a rule", choices=SHARINGS)
     num_rules: int = option(
         128,
@@ -157,12 +162,16 @@ class Hebbian(SizedPolicy):
             "env_steps": np.zeros(members, np.int64),
             "rewards": np.zeros(members, np.float32),
             "traces": [np.zeros((members, *shape), np.float32) for shape in traced],
+            "windows": make_windows(members, self.activity_window, self.sizes) if self.activity_window > 1 else [],
+            "window_counts": [np.zeros(members, np.int64)],
         }
 
     def estimate_state_bytes(self, *, low_rank: bool) -> int:
-        """Bytes of a member's synaptic weights and traces, and of its row if that is made from low-rank weights."""
+        """Bytes of a member's weights, traces and windows, and of its row if that is made from low-rank weights."""
         num_synapses = sum(prod(shape) for shape in self.plastic_shapes.values())
-        return 4 * num_synapses * (1 + self.eligibility) + 4 * self.layout.num_params * low_rank
+        num_activities = self.activity_window * sum(self.sizes) if self.activity_window > 1 else 0
+        num_numbers = num_synapses * (1 + self.eligibility) + num_activities + self.layout.num_params * low_rank
+        return 4 * num_numbers
 
     def _make_initial_weights(
         self, rows: Rows, rngs: Sequence[np.random.Generator]
@@ -205,6 +214,9 @@ class Hebbian(SizedPolicy):
                 new[-1][state["silent"][number]] = 0
         if self.output_activity == "raw":
             new[-1] = outputs.copy()  # the caller may change the outputs
+        if self.activity_window > 1:
+            (counts,) = state["window_counts"]
+            new = average_activities(state["windows"], counts, new)
         state["activities"] = new
         state["env_steps"] += 1
         return outputs

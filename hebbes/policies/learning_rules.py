@@ -25,7 +25,7 @@ NEURAL_RULES: dict[str, tuple[bool, bool]] = {
 HIDDEN = 3
 """Units of each hidden layer of a neural rule."""
 
-NORMALIZATIONS = ("max_abs", "none", "clip", "oja")
+NORMALIZATIONS = ("max_abs", "none", "clip", "oja", "tanh")
 """What is to keep learning weights bounded; `hebbes.policies.kernels.plastic_layers.plastic_linear` explains each."""
 
 

@@ -135,9 +135,9 @@ def test_a_reward_before_a_reset_changes_no_weight_after_it(update_every):
     assert weights == pytest.approx(expected[update_every], abs=1e-6)
 
 
-@pytest.mark.parametrize("eligibility", [False, True])
-def test_nothing_from_before_a_reset_changes_weights_after_it(eligibility):
-    policy = replace(PLASTIC, modulation="reward", eligibility=eligibility, normalization="none")
+@pytest.mark.parametrize("options", [{}, {"eligibility": True}, {"activity_window": 3}])
+def test_nothing_from_before_a_reset_changes_weights_after_it(options):
+    policy = replace(PLASTIC, modulation="reward", normalization="none", **options)
     rows = np.stack([policy.initial_params(np.random.default_rng(member)) for member in range(MEMBERS)])
     played = []
     for sign in (1, -1):
@@ -154,10 +154,10 @@ def test_nothing_from_before_a_reset_changes_weights_after_it(eligibility):
     assert not are_same(one[4], one[7])
 
 
-@pytest.mark.parametrize("eligibility", [False, True])
+@pytest.mark.parametrize("options", [{}, {"eligibility": True}, {"activity_window": 50}])
 @pytest.mark.parametrize(("kind", "times"), [(FrozenPolicy, 1), (ResetPolicy, 2)])
-def test_the_state_takes_the_memory_that_is_estimated(kind, times, eligibility):
-    policy = Hebbian((60,), 20, hidden_sizes=(200, 100), modulation="reward", eligibility=eligibility)
+def test_the_state_takes_the_memory_that_is_estimated(kind, times, options):
+    policy = Hebbian((60,), 20, hidden_sizes=(200, 100), modulation="reward", **options)
     row = policy.initial_params(np.random.default_rng(0))[np.newaxis]
     changed = kind(policy, 3)
     rngs = [np.random.default_rng(0)]

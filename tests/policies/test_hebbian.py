@@ -120,7 +120,7 @@ def test_reference_coefficients_of_another_rule_or_network_are_refused():
     [
         ({"hebb_rule": "ABCDE"}, "hebb_rule must be one of A, AD, AD_lr, .*got 'ABCDE'"),
         ({"init_weights": "unif"}, "init_weights must be one of uni, .*, coevolve, got 'unif'"),
-        ({"normalization": "l2"}, "normalization must be one of max_abs, none, clip, oja, got 'l2'"),
+        ({"normalization": "l2"}, "normalization must be one of max_abs, none, clip, oja, tanh, got 'l2'"),
         ({"output_activity": "tanh"}, "output_activity must be one of raw, action, got 'tanh'"),
         ({"sharing": "row"}, "sharing must be one of synapse, modulo, layer, global, neuron, clusters, got 'row'"),
         ({"distribution": "gamma"}, "distribution must be one of normal, uniform, got 'gamma'"),

@@ -1,17 +1,17 @@
-"""Plasticity modulated by reward, and eligibility traces, against the slow version of `test_plasticity`."""
+"""Plasticity modulated by reward, and eligibility traces, against `slow_plasticity`."""
 
 import numpy as np
 import pytest
-from test_plasticity import (
+from slow_plasticity import (
     ETA,
     NEURAL,
     NUM_SETS,
     SIZES,
     TABLE,
-    _compute_network_output,
-    _find_coefficients,
-    _play_episode,
-    _play_slow_episode,
+    compute_network_output,
+    find_coefficients,
+    play_episode,
+    play_slow_episode,
 )
 
 from hebbes.files.reference_coefficients import convert_reference_coefficients
@@ -39,10 +39,10 @@ def _check(policy, coefficients, compute_change, find_eta):
     observations = np.random.default_rng(1).standard_normal((6, SIZES[0])).astype(np.float32)
     row = np.concatenate([coefficients, _make_modulators(policy)]).astype(np.float32)
     rewards = np.append(REWARDS, 0)
-    found, initial, _ = _play_episode(policy, row, observations, rewards=rewards)
+    found, initial, _ = play_episode(policy, row, observations, rewards=rewards)
     modulation = M.astype(np.float64) if policy.modulation == "reward" else None
     rates = 1 / (1 + np.exp(-RATES.astype(np.float64))) if policy.eligibility else None
-    expected = _play_slow_episode(
+    expected = play_slow_episode(
         compute_change, find_eta, initial, observations, policy.normalization, policy.update_every, "raw", rewards,
         modulation, rates,
     )  # fmt: skip
@@ -72,14 +72,14 @@ def test_every_rule_and_sharing(rule, sharing, modulation, eligibility, normaliz
     plain = Hebbian(SIZES[:1], SIZES[-1], SIZES[1:-1], hebb_rule=rule)
     row = convert_reference_coefficients(plain, sets, np.zeros(0)) if sharing == "synapse" else sets.T.ravel()
 
-    def find_coefficients(layer, i, j):
-        return _find_coefficients(sharing, rule, sets.astype(np.float64), SIZES, layer, i, j)
+    def find(layer, i, j):
+        return find_coefficients(sharing, rule, sets.astype(np.float64), SIZES, layer, i, j)
 
     _check(
         policy,
         row,
-        lambda layer, i, j, x, y: change(find_coefficients(layer, i, j), x, y),
-        lambda layer, i, j: find_coefficients(layer, i, j)[ETA[rule]] if rule in ETA else 1.0,
+        lambda layer, i, j, x, y: change(find(layer, i, j), x, y),
+        lambda layer, i, j: find(layer, i, j)[ETA[rule]] if rule in ETA else 1.0,
     )
 
 
@@ -92,7 +92,7 @@ def test_every_neural_rule(rule, modulation, eligibility, normalization):
     _check(
         policy,
         sets.ravel(),
-        lambda layer, i, j, x, y: _compute_network_output(rule, sets[layer].astype(np.float64), x, y),
+        lambda layer, i, j, x, y: compute_network_output(rule, sets[layer].astype(np.float64), x, y),
         lambda layer, i, j: 1.0,
     )
 
@@ -131,7 +131,7 @@ def test_punishment_does_not_turn_ojas_decay_into_growth():
     policy = Hebbian((1,), 1, (), hebb_rule="A", init_weights="ones", normalization="oja", modulation="reward")
     row = np.array([0, 0, 1], np.float32)  # A = 0: only the decay
     rewards = np.array([-2, 0, 0], np.float32)
-    _, _, state = _play_episode(policy, row, np.ones((3, 1), np.float32), rewards=rewards)
+    _, _, state = play_episode(policy, row, np.ones((3, 1), np.float32), rewards=rewards)
     assert compute_synaptic_weights(state)[0][0, 0, 0] == pytest.approx(1 - np.tanh(2), rel=1e-5)
 
 
@@ -144,8 +144,8 @@ def test_modulation_of_one_equals_the_plain_rule(sharing):
     )
     row = plain.initial_params(np.random.default_rng(0))
     observations = np.random.default_rng(1).standard_normal((4, 40)).astype(np.float32)
-    expected, _, _ = _play_episode(plain, row, observations)
-    found, _, _ = _play_episode(full, np.append(row, [50, 0, 50, 50]).astype(np.float32), observations)
+    expected, _, _ = play_episode(plain, row, observations)
+    found, _, _ = play_episode(full, np.append(row, [50, 0, 50, 50]).astype(np.float32), observations)
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
 
 
@@ -174,7 +174,7 @@ def test_a_member_depends_on_neither_the_batch_nor_its_layout(modulation, eligib
 def test_rewards_that_are_not_finite_reach_the_output():
     policy = Hebbian((3,), 2, (4,), modulation="reward", eligibility=True)
     row = policy.initial_params(np.random.default_rng(0))
-    found, _, _ = _play_episode(policy, row, np.ones((3, 3), np.float32), rewards=np.array([np.nan, 0, 0], np.float32))
+    found, _, _ = play_episode(policy, row, np.ones((3, 3), np.float32), rewards=np.array([np.nan, 0, 0], np.float32))
     assert np.isfinite(found[0]).all()
     assert np.isnan(found[1:]).all()
 

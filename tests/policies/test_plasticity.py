@@ -1,121 +1,30 @@
-"""Plastic networks against a slow version, which loops over synapses and is written from the table of rules."""
-
-from itertools import pairwise
+"""Plastic networks against `slow_plasticity`, and in cases that can be computed by hand."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from slow_plasticity import (
+    ETA,
+    NEURAL,
+    NUM_SETS,
+    SIZES,
+    TABLE,
+    compute_network_output,
+    find_coefficients,
+    play_episode,
+    play_slow_episode,
+)
 
 from hebbes.files.reference_coefficients import convert_reference_coefficients
 from hebbes.policies.hebbian import Hebbian, compute_synaptic_weights
 from hebbes.policies.layers import dense
+from hebbes.policies.learning_rules import NORMALIZATIONS
 
-TABLE = {
-    "A": (1, lambda c, x, y: c[0] * x * y),
-    "AD": (2, lambda c, x, y: c[0] * x * y + c[1]),
-    "AD_lr": (3, lambda c, x, y: c[2] * (c[0] * x * y + c[1])),
-    "ABC": (3, lambda c, x, y: c[0] * x * y + c[1] * x + c[2] * y),
-    "ABC_lr": (4, lambda c, x, y: c[3] * (c[0] * x * y + c[1] * x + c[2] * y)),
-    "ABCD": (4, lambda c, x, y: c[0] * x * y + c[1] * x + c[2] * y + c[3]),
-    "ABCD_lr": (5, lambda c, x, y: c[3] * (c[0] * x * y + c[1] * x + c[2] * y + c[4])),
-    "ABCD_lr_D_out": (5, lambda c, x, y: c[3] * (c[0] * x * y + c[1] * x + c[2] * y) + c[4]),
-    "ABCD_lr_D_in_and_out": (6, lambda c, x, y: c[3] * (c[0] * x * y + c[1] * x + c[2] * y + c[4]) + c[5]),
-}
-ETA = {"AD_lr": 2, "ABC_lr": 3, "ABCD_lr": 3, "ABCD_lr_D_out": 3, "ABCD_lr_D_in_and_out": 3}
-SIZES = (5, 4, 3, 2)
-SYNAPSES = 5 * 4 + 4 * 3 + 3 * 2
-NUM_SETS = {"synapse": SYNAPSES, "modulo": 7, "layer": 3, "global": 1, "neuron": 5 + 4 + 3 + 2}
-NEURAL = {
-    "neural_9": ((2, 3, 1), False, 9),
-    "neural_18": ((2, 3, 3, 1), False, 18),
-    "neural_25": ((2, 3, 3, 1), True, 25),
-}
 SHARED = [(rule, sharing, 1, "raw") for rule in TABLE for sharing in NUM_SETS if sharing != "synapse"]
 
 
-def _find_coefficients(sharing, rule, sets, sizes, layer, i, j):
-    """The coefficients of the synapse from neuron i of a layer to neuron j of the next."""
-    before = sum(a * b for a, b in list(pairwise(sizes))[:layer])
-    number = before + sizes[layer + 1] * i + j
-    if sharing != "neuron":
-        return sets[{"synapse": number, "modulo": number % 7, "layer": layer, "global": 0}[sharing]]
-    pre, post = sets[sum(sizes[:layer]) + i], sets[sum(sizes[: layer + 1]) + j]
-    product = pre * post
-    if rule.startswith("ABC"):
-        product[1], product[2] = pre[1], post[2]
-    return product
-
-
-def _compute_network_output(kind, parameters, x, y):
-    sizes, bias, _ = NEURAL[kind]
-    activity, first = np.array([x, y]), 0
-    for into, out in pairwise(sizes):
-        total = parameters[first : first + into * out].reshape(out, into) @ activity
-        first += into * out
-        if bias:
-            total, first = total + parameters[first : first + out], first + out
-        activity = np.tanh(total)
-    return activity[0]
-
-
-def _play_slow_episode(
-    compute_change, find_eta, weights, observations, normalization, update_every, output_activity="raw",
-    rewards=None, modulation=None, rates=None,
-):  # fmt: skip
-    """Outputs of every env step. compute_change(layer, i, j, x, y) is a rule's change of a weight.
-
-    rewards[k] follows env step k, modulation is (m0, m1), rates are the layers' k; None without.
-    """
-    weights, outputs = [matrix.astype(np.float64) for matrix in weights], []
-    traces, since_update = [np.zeros_like(matrix) for matrix in weights], []
-    for env_step, observation in enumerate(observations, start=1):
-        activities = [observation.astype(np.float64)]
-        for matrix in weights:
-            activities.append(np.tanh(matrix @ activities[-1]))
-            last = matrix @ activities[-2]
-        outputs.append(last)
-        if output_activity == "raw":
-            activities[-1] = last
-        if modulation is not None:
-            since_update.append(float(rewards[env_step - 1]))
-        if env_step % update_every:
-            continue
-        factor = 1.0 if modulation is None else np.tanh(modulation[0] + modulation[1] * sum(since_update))
-        since_update = []
-        for layer, matrix in enumerate(weights):
-            for j in range(matrix.shape[0]):
-                for i in range(matrix.shape[1]):
-                    x, y = activities[layer][i], activities[layer + 1][j]
-                    change = compute_change(layer, i, j, x, y)
-                    if rates is not None:
-                        traces[layer][j, i] = (1 - rates[layer]) * traces[layer][j, i] + rates[layer] * change
-                        change = traces[layer][j, i]
-                    change *= factor
-                    if normalization == "oja":
-                        change -= abs(factor) * find_eta(layer, i, j) * y**2 * matrix[j, i]
-                    matrix[j, i] += change
-            if normalization == "max_abs":
-                matrix /= np.abs(matrix).max()
-            elif normalization == "clip":
-                np.clip(matrix, -1, 1, out=matrix)
-    return np.array(outputs)
-
-
-def _play_episode(policy, row, observations, seed=3, rewards=None):
-    """Outputs of each env step of a member, its first weights, the state at the end; rewards[k] follows env step k."""
-    weights = row[None]
-    state = policy.initial_state(weights, [np.random.default_rng(seed)], {})
-    initial = [matrix[0].copy() for matrix in compute_synaptic_weights(state)]
-    before = np.zeros((len(observations), 1), np.float32)
-    if rewards is not None:
-        before[1:, 0] = rewards[:-1]
-    steps = zip(observations, before, strict=True)
-    outputs = [policy.act(weights, observation[None], reward, state, {})[0].copy() for observation, reward in steps]
-    return np.array(outputs), initial, state
-
-
-@pytest.mark.parametrize("normalization", ["none", "max_abs", "clip", "oja"])
+@pytest.mark.parametrize("normalization", NORMALIZATIONS)
 @pytest.mark.parametrize(
     ("rule", "sharing", "update_every", "output_activity"),
     [(rule, "synapse", 1, "raw") for rule in TABLE]
@@ -141,14 +50,14 @@ def test_every_rule_against_the_slow_version(rule, sharing, normalization, updat
     sets = rng.normal(0, 0.7, (NUM_SETS[sharing], count)).astype(np.float32)
     row = convert_reference_coefficients(policy, sets, np.zeros(0)) if sharing == "synapse" else sets.T.ravel().copy()
     observations = rng.standard_normal((4, SIZES[0])).astype(np.float32)
-    found, initial, _ = _play_episode(policy, row, observations)
+    found, initial, _ = play_episode(policy, row, observations)
 
-    def find_coefficients(layer, i, j):
-        return _find_coefficients(sharing, rule, sets.astype(np.float64), SIZES, layer, i, j)
+    def find(layer, i, j):
+        return find_coefficients(sharing, rule, sets.astype(np.float64), SIZES, layer, i, j)
 
-    expected = _play_slow_episode(
-        lambda layer, i, j, x, y: change(find_coefficients(layer, i, j), x, y),
-        lambda layer, i, j: find_coefficients(layer, i, j)[ETA[rule]] if rule in ETA else 1.0,
+    expected = play_slow_episode(
+        lambda layer, i, j, x, y: change(find(layer, i, j), x, y),
+        lambda layer, i, j: find(layer, i, j)[ETA[rule]] if rule in ETA else 1.0,
         initial,
         observations,
         normalization,
@@ -158,7 +67,7 @@ def test_every_rule_against_the_slow_version(rule, sharing, normalization, updat
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("normalization", ["max_abs", "clip", "oja"])
+@pytest.mark.parametrize("normalization", ["max_abs", "clip", "oja", "tanh"])
 @pytest.mark.parametrize("sharing", ["layer", "global"])
 @pytest.mark.parametrize("rule", list(NEURAL))
 def test_neural_rules_against_the_slow_version(rule, sharing, normalization):
@@ -166,9 +75,9 @@ def test_neural_rules_against_the_slow_version(rule, sharing, normalization):
     rng = np.random.default_rng(0)
     sets = rng.normal(0, 0.7, (NUM_SETS[sharing], NEURAL[rule][2])).astype(np.float32)
     observations = rng.standard_normal((3, SIZES[0])).astype(np.float32)
-    found, initial, _ = _play_episode(policy, sets.ravel(), observations)
-    expected = _play_slow_episode(
-        lambda layer, i, j, x, y: _compute_network_output(rule, sets[layer % len(sets)].astype(np.float64), x, y),
+    found, initial, _ = play_episode(policy, sets.ravel(), observations)
+    expected = play_slow_episode(
+        lambda layer, i, j, x, y: compute_network_output(rule, sets[layer % len(sets)].astype(np.float64), x, y),
         lambda layer, i, j: 1.0,
         initial,
         observations,
@@ -186,10 +95,10 @@ def test_any_width_against_the_slow_version(num_inputs, hidden, num_outputs, see
     sizes = (num_inputs, hidden, num_outputs)
     sets = rng.normal(0, 0.7, (num_inputs * hidden + hidden * num_outputs, 5)).astype(np.float32)
     observations = rng.standard_normal((2, num_inputs)).astype(np.float32)
-    found, initial, _ = _play_episode(policy, convert_reference_coefficients(policy, sets, np.zeros(0)), observations)
-    expected = _play_slow_episode(
+    found, initial, _ = play_episode(policy, convert_reference_coefficients(policy, sets, np.zeros(0)), observations)
+    expected = play_slow_episode(
         lambda layer, i, j, x, y: TABLE["ABCD_lr"][1](
-            _find_coefficients("synapse", "ABCD_lr", sets.astype(np.float64), sizes, layer, i, j), x, y
+            find_coefficients("synapse", "ABCD_lr", sets.astype(np.float64), sizes, layer, i, j), x, y
         ),
         None,
         initial,
@@ -200,12 +109,47 @@ def test_any_width_against_the_slow_version(num_inputs, hidden, num_outputs, see
     np.testing.assert_allclose(found, expected, rtol=2e-4, atol=2e-4)
 
 
+@pytest.mark.parametrize("update_every", [1, 2, 3])
+@pytest.mark.parametrize("activity_window", [2, 3, 20])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"output_activity": "action"},
+        {"normalization": "clip", "modulation": "reward", "eligibility": True},
+        {"normalization": "tanh", "eligibility": True},
+    ],
+)
+def test_averaged_activities_against_the_slow_version(options, activity_window, update_every):
+    axes = {"update_every": update_every, "activity_window": activity_window}
+    policy = Hebbian(SIZES[:1], SIZES[-1], SIZES[1:-1], hebb_rule="ABC", sharing="global", **axes, **options)
+    coefficients = np.array([0.5, -0.7, 0.9])
+    modulators = np.array([-0.3, 0.9] * (policy.modulation == "reward") + [-1.0, 0.5, 1.5] * policy.eligibility)
+    rng = np.random.default_rng(0)
+    observations, rewards = rng.standard_normal((8, SIZES[0])).astype(np.float32), rng.standard_normal(8)
+    row = np.concatenate([coefficients, modulators]).astype(np.float32)
+    found, initial, _ = play_episode(policy, row, observations, rewards=rewards)
+    expected = play_slow_episode(
+        lambda layer, i, j, x, y: TABLE["ABC"][1](coefficients, x, y),
+        None,
+        initial,
+        observations,
+        policy.normalization,
+        output_activity=policy.output_activity,
+        rewards=rewards,
+        modulation=modulators[:2] if policy.modulation == "reward" else None,
+        rates=1 / (1 + np.exp(-modulators[-3:])) if policy.eligibility else None,
+        **axes,
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
 def test_the_first_update_by_hand():
     policy = Hebbian((2,), 1, hidden_sizes=(1,), init_weights="coevolve", hebb_rule="ABCD_lr", normalization="max_abs")
     initial = [0.5, -0.25, 2.0]
     a, b, c, eta, d = [1, 2, 0], [0, 1, 1], [2, 0, 1], [0.5, 1, -1], [0, 1, 3]
     row = np.array(initial + [z for k in (a, b, c, eta, d) for z in k[:2]] + [k[2] for k in (a, b, c, eta, d)])
-    outputs, _, state = _play_episode(policy, row.astype(np.float32), np.array([[1, 3], [0, 0]], np.float32))
+    outputs, _, state = play_episode(policy, row.astype(np.float32), np.array([[1, 3], [0, 0]], np.float32))
     h = np.tanh(0.5 - 0.75)
     y = 2 * h
     first = 0.5 + 0.5 * (1 * 1 * h + 0 + 2 * h + 0)
@@ -242,22 +186,23 @@ def test_coefficients_of_zero_equal_the_static_network_bit_for_bit(
     if normalization != "oja" and modulation == "reward":
         policy.layout.view(row[np.newaxis], "modulation")[:] = 0.7
     observations = np.random.default_rng(0).standard_normal((3, 70)).astype(np.float32)
-    found, initial, _ = _play_episode(policy, row, observations, rewards=np.ones(3, np.float32))
+    found, initial, _ = play_episode(policy, row, observations, rewards=np.ones(3, np.float32))
     layout = Hebbian((70,), 8, init_weights="coevolve").layout
     static = np.zeros((3, layout.num_params), np.float32)
     static[:, : sum(matrix.size for matrix in initial)] = np.concatenate([matrix.ravel() for matrix in initial])
     assert np.array_equal(found, dense(static, layout, observations))
 
 
+@pytest.mark.parametrize("normalization", ["clip", "tanh"])
 @pytest.mark.parametrize("options", [{}, {"modulation": "reward", "eligibility": True}])
-def test_clip_bounds_weights_and_keeps_nan(options):
-    policy = Hebbian((3,), 1, (), hebb_rule="AD", init_weights="zeros", normalization="clip", **options)
+def test_large_weights_are_bounded_by_1_and_nan_is_kept(options, normalization):
+    policy = Hebbian((3,), 1, (), hebb_rule="AD", init_weights="zeros", normalization=normalization, **options)
     row = np.zeros(policy.layout.num_params, np.float32)
     policy.layout.view(row[None], "dense1_rules")[0, 0, 1] = [3e38, -3e38, np.nan]  # D
     if options:
         policy.layout.view(row[None], "modulation")[:] = 3
-    _, _, state = _play_episode(policy, row, np.ones((2, 3), np.float32), rewards=np.ones(2))
-    np.testing.assert_array_equal(compute_synaptic_weights(state)[0][0, 0], [1, -1, np.nan])
+    _, _, state = play_episode(policy, row, np.ones((2, 3), np.float32), rewards=np.ones(2))
+    np.testing.assert_allclose(compute_synaptic_weights(state)[0][0, 0], [1, -1, np.nan], rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -279,14 +224,14 @@ def test_low_rank_noise_treats_no_coefficients_as_a_matrix(options):
 
 def test_a_layer_of_zeros_stays_finite():
     policy = Hebbian((3,), 2, hidden_sizes=(4,), init_weights="zeros")
-    outputs, _, _ = _play_episode(policy, np.zeros(policy.layout.num_params, np.float32), np.ones((4, 3), np.float32))
+    outputs, _, _ = play_episode(policy, np.zeros(policy.layout.num_params, np.float32), np.ones((4, 3), np.float32))
     assert np.array_equal(outputs, np.zeros((4, 2)))
 
 
 def test_max_abs_divides_by_tiny_weights():
     policy = Hebbian((2,), 1, hidden_sizes=(1,), init_weights="coevolve", hebb_rule="A")
     row = np.array([1e-40, -5e-41, 1e-40, 0, 0, 0], np.float32)
-    _, _, state = _play_episode(policy, row, np.ones((2, 2), np.float32))
+    _, _, state = play_episode(policy, row, np.ones((2, 2), np.float32))
     assert compute_synaptic_weights(state)[0][0, 0] == pytest.approx([1, -0.5], rel=1e-3)
 
 
@@ -294,6 +239,6 @@ def test_weights_that_overflow_behind_a_tanh_reach_the_output():
     policy = Hebbian((2,), 1, hidden_sizes=(2,), init_weights="ones", hebb_rule="AD", normalization="none")
     row = np.zeros(policy.layout.num_params, np.float32)
     policy.layout.view(row[None], "dense1_rules")[:, :, 1] = 3e38  # D
-    outputs, _, _ = _play_episode(policy, row, np.ones((4, 2), np.float32))
+    outputs, _, _ = play_episode(policy, row, np.ones((4, 2), np.float32))
     assert np.isfinite(outputs[0]).all()
     assert np.isnan(outputs[1:]).all()

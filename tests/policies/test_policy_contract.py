@@ -58,6 +58,7 @@ WITH_OPTIONS = [
     pytest.param(partial(LSTM, hidden_sizes=(9, 7), recurrent_size=5, activation="selu"), id="lstm-hidden"),
     pytest.param(partial(GRU, hidden_sizes=(9,), recurrent_size=5), id="gru-hidden"),
     pytest.param(partial(Hebbian, modulation="reward", eligibility=True, update_every=2), id="hebbian-reward"),
+    pytest.param(partial(Hebbian, activity_window=2, normalization="tanh"), id="hebbian-window"),
     pytest.param(partial(Hebbian, sharing="neuron"), id="hebbian-neuron"),
     pytest.param(partial(Hebbian, hebb_rule="neural_25", sharing="layer"), id="hebbian-neural"),
 ]

@@ -25,6 +25,7 @@ from jaxtyping import Bool, Float32
 
 from hebbes.compilation import njit
 from hebbes.contracts.policy import Rows
+from hebbes.policies.kernels.activations import tanh
 from hebbes.policies.kernels.linear import dot
 from hebbes.policies.kernels.neural_rule import NUM_ROWS, network_outputs
 from hebbes.policies.rule_layout import LayerRule
@@ -110,7 +111,7 @@ def _change(
 def _learn(
     weights: np.ndarray, divisor: np.float32, x: np.ndarray, post: np.ndarray, oja: np.float32, bound: np.float32,
     sets: np.ndarray, A: Any, B: Any, C: Any, D: Any, eta: Any, D_out: Any,
-    modulation: Any, trace: Any, rate: Any, inputs: np.ndarray, outputs: np.ndarray, largest: np.int32,
+    modulation: Any, trace: Any, rate: Any, squash: bool, inputs: np.ndarray, outputs: np.ndarray, largest: np.int32,
 ) -> np.int32:  # fmt: skip
     """Learns by the terms that are not None and multiplies. Returns the largest of `largest` and the new magnitudes.
 
@@ -144,6 +145,9 @@ def _learn(
             weights[out, i] = new
             row_largest = max(row_largest, np.int32(bits(new) & MAGNITUDE))
         largest = max(largest, row_largest)
+        if squash:
+            for i in range(weights.shape[1]):
+                weights[out, i] = tanh(weights[out, i])
         outputs[out] = dot(weights, out, inputs)
     return largest
 
@@ -153,7 +157,8 @@ def _plastic_kernel(
     params: np.ndarray, start: int, columns: Any, tables: Any, num_sets: int, network: Any,
     weights: np.ndarray, divisors: np.ndarray, pre: np.ndarray, post: np.ndarray, due: np.ndarray,
     modulation: Any, traces: Any, rates: Any,
-    max_abs: bool, oja: np.float32, bound: np.float32, buffer: np.ndarray, inputs: np.ndarray, outputs: np.ndarray,
+    max_abs: bool, squash: bool, oja: np.float32, bound: np.float32, buffer: np.ndarray,
+    inputs: np.ndarray, outputs: np.ndarray,
 ) -> None:  # fmt: skip
     num_outputs = weights.shape[1]
     rows_at_once = num_outputs if tables is None and network is None else 1
@@ -170,7 +175,7 @@ def _plastic_kernel(
                         buffer,
                     ), A, B, C, D, eta, D_out,
                     _part(modulation, member), _part(_part(traces, member), rows), _part(rates, member),
-                    inputs[member], outputs[member, rows], largest,
+                    squash, inputs[member], outputs[member, rows], largest,
                 )  # fmt: skip
             else:
                 for out in range(first, first + rows_at_once):
@@ -194,9 +199,9 @@ def plastic_linear(
         rule: where the rows hold them.
         layer: the plastic weights, and the activities from which they learn.
         normalization: one of `learning_rules.NORMALIZATIONS`, applied after learning. "max_abs" divides a layer by its
-            largest absolute weight, if that is not 0. "clip" bounds weights by 1. "oja" adds -y^2 w to the terms that
-            eta scales. This decay bypasses the trace and is multiplied by |M|, because the sign of M would turn it into
-            growth.
+            largest absolute weight, if that is not 0. "clip" bounds weights by 1, and "tanh" takes their tanh. "oja"
+            adds -y^2 w to the terms that eta scales. This decay bypasses the trace and is multiplied by |M|, because
+            the sign of M would turn it into growth.
         inputs: contiguous.
     """
     outputs = np.empty_like(layer.post)
@@ -206,7 +211,7 @@ def plastic_linear(
         weights, rule.start, rule.columns, rule.tables, rule.num_sets, rule.network,
         layer.weights, layer.divisors, layer.pre, layer.post, layer.due,
         layer.modulation, layer.traces, layer.rates,
-        normalization == "max_abs", np.float32(normalization == "oja"),
+        normalization == "max_abs", normalization == "tanh", np.float32(normalization == "oja"),
         BOUND if normalization == "clip" else np.float32(np.inf), buffer, inputs, outputs,
     )  # fmt: skip
     return outputs
