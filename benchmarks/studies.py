@@ -35,6 +35,14 @@ SWIMMER = {
     "preset": {"sigma": "0.05", "learning_rate": "0.02", "weight_decay": "0.0025", "weight_penalty": "0"},
     "swept": {"sigma": "0.313", "learning_rate": "0.0766", "weight_decay": "0.0863", "weight_penalty": "0.0325"},
 }
+ATTRACTORS = {
+    "A": {"normalization": "none"},
+    "B": {},
+    "C": {"update_every": "4"},
+    "D": {"activity_window": "10"},
+    "E": {"update_every": "4", "activity_window": "10"},
+}
+"""The conditions of Dittrich et al. 2026, arXiv 2603.22512."""
 STUDIES = {
     "hybrids": Study(
         minutes={"HalfCheetah-v5": 30, "Swimmer-v5": 30},
@@ -115,6 +123,18 @@ STUDIES = {
         methods={name: Method("train_static.py", settings) for name, settings in SWIMMER.items()},
         options={"max_env_steps": "2000000", "test_episodes": "100", "threads": "1"},
         seeds=range(310, 350),
+    ),
+    "attractors": Study(
+        minutes={"HalfCheetah-v5": 4},
+        methods={name: Method("train_hebbian.py", settings) for name, settings in ATTRACTORS.items()},
+        options={
+            "hidden_sizes": "16",
+            "output_activity": "action",
+            "max_env_steps": "5000000",
+            "test_episodes": "100",
+            "threads": "1",
+        },
+        seeds=range(400, 403),
     ),
     "ant_damage": Study(
         minutes={"AntBulletEnv-v0": 60},
