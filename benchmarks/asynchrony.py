@@ -5,11 +5,13 @@
 
 With one and with two workers, or those of `--workers`, it is measured, by short runs with equal settings (layers of 400
 and 300 units, batches of 256) and short episodes. There the critics' jobs of AES-RL have as many steps as an episode,
-which is so with whole ones too (1000). The first job would outlast the measurement otherwise. It is made long after
-the warm-up: until AES-RL's critics are trained once no individual is trained, and then more than usual are. With one
-to nine workers it is simulated (`benchmarks/asynchrony_model.py`), from the seconds of an env step, of the gradient
-steps and of a tell, which are measured with one and two workers in the same program. The simulation is held against
-the measured runs first. Then it goes on with whole episodes.
+which is so with whole ones too (1000). The first job would outlast the measurement otherwise. The measurement begins
+long after the warm-up: until AES-RL's critics are trained once no individual is trained, and then more than usual are.
+The share of trained individuals during the measurement is printed, too.
+
+With one to nine workers it is simulated (`benchmarks/asynchrony_model.py`), from the seconds of an env step, of the
+gradient steps and of a tell, which are measured with one and two workers in the same program. The simulation is held
+against the measured runs first. Then it goes on with whole episodes.
 
 AES-RL has one worker process for each worker, with one thread. They train its critics too. CEM-RL and P-CEM-RL take
 their gradient steps in the program's process, with as many threads as workers, and evaluate on worker processes.
@@ -97,14 +99,18 @@ class Benchmark:
             return {**options, "actor_workers": workers}
         return {**options, "gradient_threads": workers}
 
-    def _measure_run(self, algorithm: str, workers: int) -> float:
-        """Seconds for an env step, between `FIRST` and `LAST` generations or as many env steps."""
+    def _measure_run(self, algorithm: str, workers: int) -> dict[str, float]:
+        """Seconds for an env step between `FIRST` and `LAST` generations, and the share of trained individuals."""
         jobs.CRITIC_STEPS = self._arguments.episode_length
         with tempfile.TemporaryDirectory() as folder:
             options = {**self._make_options(algorithm, workers), "folder": folder}
             metrics = hebbes.train(options, trainer="hybrid", quiet=True).metrics
         rows = zip(metrics["seconds"], metrics["env_steps"], strict=True)
-        return self._compute_seconds([Moment(float(seconds), int(steps), 0) for seconds, steps in rows])
+        seconds = self._compute_seconds([Moment(float(seconds), int(steps), 0) for seconds, steps in rows])
+        generation = POPULATION * self._arguments.episode_length
+        is_measured = metrics["env_steps"] > FIRST * generation
+        trained = metrics["is_rl" if algorithm == "aes_rl" else "rl_share"]
+        return {"seconds": seconds, "rl_share": float(np.mean(trained[is_measured]))}
 
     def _compute_seconds(self, moments: list[Moment]) -> float:
         generation = POPULATION * self._arguments.episode_length
@@ -172,16 +178,16 @@ class Benchmark:
         episode = jobs.IndividualJob(0, 0, False, False, 0, None, 0, row, empty)
         trained = replace(episode, is_rl=True, replay_count=count, actor_steps=steps, critics=critics["rows"])
 
-        def compute_mean(*call: Any) -> float:
+        def compute_median(*call: Any) -> float:
             seconds = []
             for _ in range(1 + COST_ROUNDS):  # in the first one, workers import and compile
                 tickets = [engine.submit(*call) for _ in range(workers)]
                 seconds.append([engine.collect([ticket])[1].seconds for ticket in tickets])
             return float(np.median(seconds[1:]))
 
-        of_episode = compute_mean(jobs.play_individual, setup, episode, None)
-        of_critics = compute_mean(jobs.train_critics, setup, jobs.CriticsJob(0, 0, count, steps, row), view, critics)
-        of_trained = compute_mean(jobs.play_individual, setup, trained, view)
+        of_episode = compute_median(jobs.play_individual, setup, episode, None)
+        of_critics = compute_median(jobs.train_critics, setup, jobs.CriticsJob(0, 0, count, steps, row), view, critics)
+        of_trained = compute_median(jobs.play_individual, setup, trained, view)
         return {
             "env_step": of_episode / self._arguments.episode_length,
             "critic_job_step": of_critics / steps,
@@ -208,7 +214,7 @@ class Benchmark:
                 row: dict[str, Any] = {"algorithm": algorithm, "workers": workers}
                 measured = self.results.get(f"measured {algorithm} {workers}")
                 if measured is not None:
-                    row["measured"] = 1000 * measured
+                    row["measured"], row["rl_share"] = 1000 * measured["seconds"], measured["rl_share"]
                     short = self.simulate(algorithm, workers, self._arguments.episode_length)
                     row["simulated_short"] = 1000 * self._compute_seconds(short)
                 moments = self.simulate(algorithm, workers, WHOLE_EPISODE)
@@ -221,8 +227,8 @@ class Benchmark:
 
 def format_rows(rows: list[dict[str, Any]]) -> str:
     """The rows for people: seconds for 1000 env steps."""
-    titles = "algorithm", "workers", "measured", "simulated", "whole episodes", "critic steps an env step"
-    names = "measured", "simulated_short", "simulated", "critic_steps_per_env_step"
+    titles = "algorithm", "workers", "measured", "trained", "simulated", "whole episodes", "critic steps an env step"
+    names = "measured", "rl_share", "simulated_short", "simulated", "critic_steps_per_env_step"
     cells = [[f"{row[name]:.2f}" if name in row else "" for name in names] for row in rows]
     lines = [(NAMES[row["algorithm"]], str(row["workers"]), *each) for row, each in zip(rows, cells, strict=True)]
     return format_table(titles, lines)

@@ -10,19 +10,20 @@ episode (mean of all layers; 0 between updates).
 
 import argparse
 import json
+from math import nan
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import hebbes
-from hebbes.evaluation.weight_recording import record_weights
+from hebbes.evaluation.weight_recording import WeightRecording, record_weights
 from hebbes.files.policy_file import read_policy_file
 from hebbes.statistics.table import format_number, format_table
 
 SEED = 1000
 FREEZE_AT = 200
-EARLY, LATE = slice(0, 100), slice(500, 1000)
+EARLY, LATE = (0, 100), (500, 1000)
 """Env steps."""
 
 
@@ -31,12 +32,21 @@ def look_at(run: Path, episodes: int) -> dict[str, Any]:
     path = run / "best.dat"
     saved = read_policy_file(path)
     recordings = record_weights(saved, saved.environment, episodes=episodes, seed=SEED, max_episode_steps=None)
-    early, late = (float(np.mean([each.changes[when].mean() for each in recordings])) for when in (EARLY, LATE))
+    early, late = (np.mean([measure_change(each, *when) for each in recordings]) for when in (EARLY, LATE))
     intact, frozen = (
         hebbes.evaluate(path, episodes=episodes, seed=SEED, threads=1, intervention=each).mean
         for each in (None, ("freeze_at", FREEZE_AT))
     )
-    return {"run": run.name, "return": intact, "frozen": frozen, "early_change": early, "late_change": late}
+    changes = {"early_change": float(early), "late_change": float(late)}
+    return {"run": run.name, "return": intact, "frozen": frozen, **changes}
+
+
+def measure_change(recording: WeightRecording, first: int, last: int) -> float:
+    """Mean absolute change of a weight in an env step, from env step `first` up to `last`; NaN if it ends earlier."""
+    if len(recording.trajectories[0]) < last:
+        return nan
+    counted = (first <= recording.updated_at) & (recording.updated_at < last)
+    return float(recording.changes[counted].mean(axis=1).sum() / (last - first))
 
 
 def main() -> None:

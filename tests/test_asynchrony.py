@@ -113,7 +113,8 @@ def test_extrapolation_and_interpolation():
 
 def make_results(costs):
     found = {"settings": SMALL, "costs 1": asdict(costs), "costs 2": asdict(costs)}
-    return found | {f"measured {algorithm} {workers}": 0.01 for algorithm, workers in ROWS if workers < 3}
+    measured = {"seconds": 0.01, "rl_share": 0.5}
+    return found | {f"measured {algorithm} {workers}": measured for algorithm, workers in ROWS if workers < 3}
 
 
 def run_benchmark(*flags):
@@ -153,6 +154,8 @@ def test_costs_and_runs_are_measured(tmp_path):
     assert done.returncode == 0, done.stderr
     assert [(row["algorithm"], row["workers"]) for row in json.loads(done.stdout)] == ROWS
     found = json.loads(results.read_text())
-    assert found.keys() - given.keys() == lacking and found["measured aes_rl 2"] > 0 and found["measured cem_rl 1"] > 0
+    assert found.keys() - given.keys() == lacking
+    aes_rl, cem_rl = found["measured aes_rl 2"], found["measured cem_rl 1"]
+    assert aes_rl["seconds"] > 0 and 0 < aes_rl["rl_share"] < 1 and cem_rl["seconds"] > 0 and cem_rl["rl_share"] == 0.5
     # a difference of two measured times, which noise may make negative, and which is then 0
     assert all(value > 0 or name == "actor_job_step" for name, value in found["costs 2"].items())

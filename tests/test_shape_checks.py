@@ -50,9 +50,9 @@ def test_a_result_of_another_shape_is_refused():
 
 
 def test_an_item_of_a_list_is_checked():
-    WeightRecording([np.zeros((2, 3), np.float32)], np.zeros((1, 5)))
+    WeightRecording([np.zeros((2, 3), np.float32)], np.ones(1, np.int64), np.zeros((1, 5)))
     with pytest.raises(TypeCheckError, match="'trajectories'"):
-        WeightRecording([np.zeros((2, 3))], np.zeros((1, 5)))
+        WeightRecording([np.zeros((2, 3))], np.ones(1, np.int64), np.zeros((1, 5)))
 
 
 def test_the_fields_of_a_dataclass_fit_each_other():

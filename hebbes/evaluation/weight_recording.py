@@ -32,8 +32,10 @@ class WeightRecording:
 
     trajectories: Sequence[Float32[np.ndarray, "env_steps _synapses"]]
     """For each layer, the weights of some synapses that acted in each env step."""
-    changes: Float64[np.ndarray, "env_steps-1 layers"]
-    """Mean absolute change of all weights of a layer from one env step to the next."""
+    updated_at: Int[np.ndarray, " updates"]
+    """The env steps before which the weights were updated."""
+    changes: Float64[np.ndarray, "updates layers"]
+    """Mean absolute change of all weights of a layer by each update."""
 
 
 @dataclass
@@ -42,12 +44,13 @@ class _WeightRecorder:
 
     chosen: Sequence[Int[np.ndarray, " _synapses"]]
     """For each layer, the indices of the recorded synapses in its flattened weights."""
+    update_every: int
     weights: list[list[Float32[np.ndarray, " _synapses"]]] = field(default_factory=list)
     changes: list[list[float]] = field(default_factory=list)
     latest: list[Float32[np.ndarray, " _all"]] = field(default_factory=list)
 
     def add(self, layers: list[Float32[np.ndarray, " _all"]]) -> None:
-        """Records the weights that act in an env step, and the mean absolute change of all weights."""
+        """Records the weights that act in an env step, and their mean absolute change since the one before."""
         self.weights.append([layer[chosen] for layer, chosen in zip(layers, self.chosen, strict=True)])
         if self.latest:
             pairs = zip(layers, self.latest, strict=True)
@@ -57,8 +60,9 @@ class _WeightRecorder:
     def make_recording(self) -> WeightRecording:
         """The recording as arrays."""
         trajectories = [np.stack(layer) for layer in zip(*self.weights, strict=True)]
-        changes: Float64[np.ndarray, "env_steps-1 layers"] = np.array(self.changes).reshape(-1, len(self.chosen))
-        return WeightRecording(trajectories, changes)
+        changes = np.array(self.changes).reshape(-1, len(self.chosen))
+        updated_at = np.arange(self.update_every, len(self.weights), self.update_every)
+        return WeightRecording(trajectories, updated_at, changes[updated_at - 1])
 
 
 @dataclass(frozen=True)
@@ -98,7 +102,7 @@ def record_weights(
     cap = min(choose_episode_cap(saved, environment, max_episode_steps) or MAX_EPISODE_STEPS, MAX_EPISODE_STEPS)
     recordings = []
     for episode in range(min(episodes, NUM_EPISODES)):
-        recorder = _WeightRecorder(chosen)
+        recorder = _WeightRecorder(chosen, policy.update_every)
         recorded = replace(saved, policy=_RecordedPolicy(policy, recorder))
         play_episode(recorded, environment, episode=episode, seed=seed, max_episode_steps=cap)
         if recorder.weights:

@@ -4,10 +4,13 @@ from pathlib import Path
 
 from hebbes.files.atomic_file import check_place
 from hebbes.files.policy_file import SavedPolicy, save_policy
+from hebbes.files.weight_file import POLICY_SUFFIX
 
 
 def check_output(path: Path) -> None:
-    """Raises ValueError if no new file can be written to the path. Called before any work is done."""
+    """Raises ValueError if no new policy file can be written to the path. Called before any work is done."""
+    if path.suffix != POLICY_SUFFIX:
+        raise ValueError(f"output must end in {POLICY_SUFFIX}, got {path}")
     if path.exists():
         raise ValueError(f"output {path} exists already; choose another")
     check_place("output", path)

@@ -9,6 +9,9 @@ from hebbes.contracts.errors import join_lines
 
 MAX_MESSAGE_LENGTH = 500
 
+POLICY_SUFFIX = ".dat"
+"""How the name of a policy file ends."""
+
 
 class WeightFileError(ValueError):
     """A weight file that cannot be used. The message is one line that names the file and the reason."""

@@ -13,6 +13,8 @@ from hebbes.contracts.errors import say
 from hebbes.contracts.yaml_text import format_yaml_line
 from hebbes.environments.environment_options import EnvironmentOptions
 from hebbes.files.option_file import read_yaml
+from hebbes.files.weight_file import POLICY_SUFFIX
+from hebbes.files.zoo import PREFIX
 from hebbes.options.help import print_help_and_exit
 from hebbes.options.presets import find_preset, read_preset, read_shared_options
 from hebbes.options.resuming import resume_config
@@ -20,7 +22,8 @@ from hebbes.options.sources import Source, SourceReader, find_deciding_options, 
 from hebbes.options.texts import GivenOption, format_options, split_arguments
 from hebbes.recording.standard_output import print_or_exit
 from hebbes.registry.former_names import rename_classes
-from hebbes.training.config import TrainConfig, make_config
+from hebbes.registry.lookup import check_allowed
+from hebbes.training.config import TrainConfig, find_users_modules, make_config
 from hebbes.training.owners import Owner, list_all_owners, list_owners
 
 PRINT_CONFIG = "print_config"
@@ -62,7 +65,8 @@ def resolve_config(trainer: str, given: Sequence[GivenOption]) -> TrainConfig:
     """The config of a new run with the given options; ValueError if an option is wrong."""
     named, later = find_deciding_options(trainer, given), [Source("", given)]
     if "config" in named:
-        file = Source(named["config"], format_options(rename_classes(read_yaml(Path(named["config"])))))
+        options = _read_option_file(trainer, named["config"], named.get("import", ()))
+        file = Source(named["config"], format_options(rename_classes(options)))
         with name_in_errors(file):
             named = {**find_deciding_options(trainer, file.given), **named}
         later = [file, *later]
@@ -97,6 +101,24 @@ def resolve_config(trainer: str, given: Sequence[GivenOption]) -> TrainConfig:
     for notice in filter(None, (resolved.notice, *reader.notices, *_describe_replaced_wrappers(shared, config))):
         say(notice)
     return config
+
+
+def _read_option_file(trainer: str, path: str, imports: Sequence[str]) -> dict[str, Any]:
+    """The options in a YAML file, or those by which a policy file was trained.
+
+    The user's own modules that a policy file names must be in packages of `imports`.
+    """
+    if not path.endswith(POLICY_SUFFIX) and not path.startswith(PREFIX):
+        return read_yaml(Path(path))
+
+    from hebbes.files.policy_file import read_policy_file  # imports Gymnasium
+
+    options = read_policy_file(path, imports).provenance.get("options")
+    if not isinstance(options, dict):
+        raise ValueError(f"config {path} does not hold the options of its training")
+    with name_in_errors(Source(path, ())):
+        check_allowed(find_users_modules(trainer, options), imports)
+    return options
 
 
 def print_help_if_asked(

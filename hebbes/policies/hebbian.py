@@ -60,7 +60,7 @@ class Hebbian(SizedPolicy):
     )
     update_every: int = option(1, "env steps between updates", range=">= 1")
     activity_window: int = option(
-        1, "number of latest env steps over which the activities are averaged for an update", range=">= 1"
+        1, "number of latest env steps over which the activities are averaged for an update", range="in [1, 1000]"
     )
     sharing: str = option("synapse", "which synapses share a rule", choices=SHARINGS)
     num_rules: int = option(

@@ -15,9 +15,9 @@ import numpy as np
 from hebbes.environments.morphologies import INTACT, shorten_morphology_name
 from hebbes.evaluation.entries import Entry, EvaluationResult
 from hebbes.evaluation.episode_cap import describe_played_environment
+from hebbes.files.policy_file import SavedPolicy
 from hebbes.options.evaluation import EvaluateConfig
-from hebbes.options.method import group_by_method
-from hebbes.programs.policy_method import find_policy_method
+from hebbes.options.method import START, Method, find_method, group_by_method
 from hebbes.recording.standard_output import make_printable
 from hebbes.statistics.comparison import Comparison, compare, compare_methods
 from hebbes.statistics.intervals import make_json_estimate, make_json_number, make_json_summary
@@ -66,8 +66,15 @@ def select_intact(group: Group) -> dict[int, EvaluationResult]:
 def _find_methods(group: Group) -> dict[str, list[int]]:
     """Label of each method -> the numbers of its files."""
     intact = select_intact(group)
-    found = group_by_method([find_policy_method(each.entry.path, each.entry.saved) for each in intact.values()])
+    found = group_by_method([_find_method(each.entry.saved) for each in intact.values()])
     return {make_printable(label): [list(intact)[place] for place in places] for label, places in found.items()}
+
+
+def _find_method(saved: SavedPolicy) -> Method:
+    """The method by which a policy was trained: its options. Of a file that lacks them, only the policy is known."""
+    trained, start = saved.provenance.get("options"), saved.provenance.get(START)
+    options = trained if isinstance(trained, dict) else {}
+    return find_method({"policy": saved.policy_name, **options} | ({START: start} if start else {}))
 
 
 def compare_all_methods(group: Group, methods: Methods) -> dict[tuple[str, str], Comparison]:

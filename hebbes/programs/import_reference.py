@@ -19,10 +19,9 @@ from hebbes.files.torch_file import read_torch_table, swap_image_axes
 from hebbes.options.reference_options import ReferenceOptions, copy_training_option
 from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.learning_rules import RULES
-from hebbes.programs.continuation import make_train_command
 from hebbes.programs.reference_training import make_reference_training
 from hebbes.training.owners import INCIDENTAL
-from hebbes.training.program_words import list_program_words
+from hebbes.training.program_words import format_continue_command, list_program_words
 
 REFERENCE = {"policy": "hebbian", "sharing": "synapse", "modulation": "none", "eligibility": False}
 """Options that are fixed in the reference's code, and that no preset may change."""
@@ -74,7 +73,7 @@ def import_reference(config: ImportConfig) -> str:
     weights, provenance = swap_image_axes(row, agent.policy), {**files, **find_conditions(), "options": known}
     name = trained.choices.policy
     saved = SavedPolicy(agent.policy, name, weights, {}, agent.action_head, environment, provenance)
-    command = make_train_command(config.output, saved, config.imports)
+    command = format_continue_command("hebbian", config.output, config.imports)
     write_output(Path(config.output), saved)
     imports = f" --import {shlex.join(config.imports)}" if config.imports else ""
     path = f"--path_weights {shlex.quote(config.output)}"

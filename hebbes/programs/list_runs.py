@@ -5,7 +5,7 @@ import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from math import isfinite
 from pathlib import Path
@@ -54,19 +54,6 @@ class RunsConfig:
             raise ValueError("json cannot be used with follow")
 
 
-@dataclass(frozen=True)
-class Listed:
-    """A run, and the label of its method among those of the list. A damaged one has none."""
-
-    status: RunStatus
-    method: str
-
-    @property
-    def name(self) -> str:
-        """The name of what searches, with which the label begins."""
-        return self.method.partition(" ")[0]
-
-
 def list_runs(description: str) -> None:
     """Parses the options and lists the runs, until a signal comes if they are followed."""
     with end_cleanly_on_signals():
@@ -83,13 +70,13 @@ def list_runs(description: str) -> None:
             _print_changes(config)
 
 
-def find_listed(config: RunsConfig) -> list[Listed]:
+def find_listed(config: RunsConfig) -> list[RunStatus]:
     """The runs in the folder that the filters let through; ValueError if it holds none."""
     listed = label_runs([read_status(folder, check=config.check) for folder in find_run_folders(Path(config.folder))])
     return [each for each in listed if _is_wanted(config, each)]
 
 
-def label_runs(statuses: Sequence[RunStatus]) -> list[Listed]:
+def label_runs(statuses: Sequence[RunStatus]) -> list[RunStatus]:
     """The runs with the labels of their methods among those in the same environment."""
     environments: dict[str, list[SavedRun]] = {}
     for each in statuses:
@@ -99,22 +86,22 @@ def label_runs(statuses: Sequence[RunStatus]) -> list[Listed]:
     for runs in environments.values():
         for label, positions in group_by_method([find_method(run.options) for run in runs]).items():
             labels |= {runs[position].folder: label for position in positions}
-    return [Listed(status, labels.get(status.folder, "")) for status in statuses]
+    return [replace(each, method=labels.get(each.folder, "")) for each in statuses]
 
 
-def _is_wanted(config: RunsConfig, each: Listed) -> bool:
-    environment = each.status.run.environment if each.status.run else ""
+def _is_wanted(config: RunsConfig, each: RunStatus) -> bool:
+    environment = each.run.environment if each.run else ""
     without_version = environment.rpartition("-v")[0]
     return (
         (not config.environment or bool({environment, without_version} & set(config.environment)))
-        and (not config.method or bool({each.method, each.name} & set(config.method)))
-        and (not config.state or each.status.state in config.state)
+        and (not config.method or bool({each.method, each.method.partition(" ")[0]} & set(config.method)))
+        and (not config.state or each.state in config.state)
     )
 
 
-def _format_lines(config: RunsConfig, found: Sequence[Listed]) -> list[str]:
+def _format_lines(config: RunsConfig, found: Sequence[RunStatus]) -> list[str]:
     """The table, and a line that counts the runs in each state."""
-    states = [each.status.state for each in found]
+    states = [each.state for each in found]
     counts = ", ".join(f"{states.count(state)} {state}" for state in STATES if state in states)
     rows = [_format_row(config, each) for each in found]
     return [
@@ -123,20 +110,20 @@ def _format_lines(config: RunsConfig, found: Sequence[Listed]) -> list[str]:
     ]
 
 
-def _format_row(config: RunsConfig, each: Listed) -> list[str]:
-    top, folder = Path(config.folder), each.status.folder
+def _format_row(config: RunsConfig, each: RunStatus) -> list[str]:
+    top, folder = Path(config.folder), each.folder
     return format_run(str(folder.relative_to(top)) if folder != top else str(top), each)
 
 
-def format_run(name: str, each: Listed) -> list[str]:
+def format_run(name: str, each: RunStatus) -> list[str]:
     """The cells of a run called `name`, below `HEADER`; of a damaged one its name and why."""
-    status, name = each.status, make_printable(name)
-    if status.run is None:
-        return [status.state, f"{name}: {make_printable(status.reason)}"]
-    share = f"{status.done:.0%}" if isfinite(status.done) else "-"
-    numbers = [f"{status.env_steps:,}", share, format_number(status.best_score), _format_age(status.age)]
-    described = [make_printable(text) for text in (status.run.environment, each.method)]
-    return [status.state, *numbers, str(status.run.seed), name, *described]
+    name = make_printable(name)
+    if each.run is None:
+        return [each.state, f"{name}: {make_printable(each.reason)}"]
+    share = f"{each.done:.0%}" if isfinite(each.done) else "-"
+    numbers = [f"{each.env_steps:,}", share, format_number(each.best_score), _format_age(each.age)]
+    described = [make_printable(text) for text in (each.run.environment, each.method)]
+    return [each.state, *numbers, str(each.run.seed), name, *described]
 
 
 def _format_age(seconds: float) -> str:
@@ -146,20 +133,20 @@ def _format_age(seconds: float) -> str:
     return f"{seconds:.0f} s" if isfinite(seconds) else "-"
 
 
-def _make_object(each: Listed) -> Mapping[str, Any]:
-    status, run = each.status, each.status.run
-    plain = {"folder": str(status.folder), "state": status.state, "age": make_json_number(status.age)}
+def _make_object(each: RunStatus) -> Mapping[str, Any]:
+    run = each.run
+    plain = {"folder": str(each.folder), "state": each.state, "age": make_json_number(each.age)}
     if run is None:
-        return {**plain, "reason": status.reason}
+        return {**plain, "reason": each.reason}
     return {
         **plain,
         "environment": run.environment,
         "method": each.method,
         "seed": run.seed,
-        "env_steps": status.env_steps,
+        "env_steps": each.env_steps,
         "max_env_steps": run.options.get("max_env_steps"),
-        "best_score": make_json_number(status.best_score),
-        "of_budget": make_json_number(status.done),
+        "best_score": make_json_number(each.best_score),
+        "of_budget": make_json_number(each.done),
     }
 
 
@@ -178,7 +165,7 @@ def _print_changes(config: RunsConfig) -> None:
     """Prints the list, and from then on the row of each run that has changed in anything else than its age."""
     before: dict[Path, list[str]] = {}
     for turn in count():
-        rows = {each.status.folder: _format_row(config, each) for each in _find_again(config)}
+        rows = {each.folder: _format_row(config, each) for each in _find_again(config)}
         changed = [row for folder, row in rows.items() if _drop_age(before.get(folder, [])) != _drop_age(row)]
         if changed or not turn:
             lines = format_table(HEADER, changed, TEXTS).splitlines()
@@ -192,7 +179,7 @@ def _drop_age(row: Sequence[str]) -> list[str]:
     return [*row[:place], *row[place + 1 :]]
 
 
-def _find_again(config: RunsConfig) -> list[Listed]:
+def _find_again(config: RunsConfig) -> list[RunStatus]:
     """The runs now; none if all have been deleted, or cannot be read for a moment."""
     try:
         return find_listed(config)

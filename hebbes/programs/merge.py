@@ -4,14 +4,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hebbes.contracts.option import check_options, option
+from hebbes.contracts.option import check_options, find_unused_options, list_options, option
+from hebbes.contracts.plain_values import make_list
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.execution.provenance import find_conditions
 from hebbes.files.output_file import check_output, write_output
 from hebbes.files.policy_file import SavedPolicy, read_policy_file
 from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.rule_merging import MergeResult, merge_rules
-from hebbes.programs.continuation import make_train_command
+from hebbes.training.program_words import format_continue_command
 
 
 @dataclass(frozen=True)
@@ -46,23 +47,30 @@ def merge(config: MergeConfig) -> str:
         result = merge_rules(saved.policy, saved.weights, saved.buffers, config.num_rules, rng)
     except ValueError as error:
         raise ValueError(f"path_weights {source}: {error}") from error
-    origin = _describe_origin(config, saved)
+    origin = _describe_origin(config, saved, result.policy)
     merged = replace(saved, policy=result.policy, weights=result.weights, buffers=result.buffers, provenance=origin)
-    command = make_train_command(config.output, merged, config.imports)
     write_output(output, merged)
+    command = format_continue_command("hebbian", config.output, config.imports)
     return "\n".join([*_describe_result(result, len(saved.weights), config), f"to go on        {command}"])
 
 
-def _describe_origin(config: MergeConfig, saved: SavedPolicy) -> dict[str, Any]:
-    """Where the merged rules come from. The options of the training stay those of the merged file."""
-    origin = dict(saved.provenance)
-    options = {"options": origin.pop("options")} if "options" in origin else {}
+def _describe_origin(config: MergeConfig, saved: SavedPolicy, policy: Hebbian) -> dict[str, Any]:
+    """Where the merged rules come from. The options are those of the training, with those of the merged policy."""
+    origin, spec = dict(saved.provenance), saved.environment
+    trained = origin.pop("options", {"environment": spec.environment, "policy": saved.policy_name})
     return {
         "merged_from": {"path": config.path_weights, **origin},
         "merge_seed": config.seed,
         **find_conditions(),
-        **options,
+        "options": trained | _list_policy_options(policy),
     }
+
+
+def _list_policy_options(policy: Hebbian) -> dict[str, Any]:
+    """The options that a policy uses, in plain types."""
+    values = {each.name: getattr(policy, each.name) for each in list_options(type(policy))}
+    unused = find_unused_options(type(policy), values)
+    return {name: make_list(value) for name, value in values.items() if name not in unused}
 
 
 def _describe_result(result: MergeResult, before: int, config: MergeConfig) -> list[str]:

@@ -96,7 +96,7 @@ def make_sections(config: ReportConfig, console: Console) -> "tuple[list[Section
         listed_trials = label_runs([read_status(folder) for folder in of_sweeps])
         runs, trials = read_runs(listed), read_runs(listed_trials)
         if not runs and not trials:
-            first = (*listed, *listed_trials)[0].status
+            first = (*listed, *listed_trials)[0]
             raise ValueError(f"no run can be read: {first.folder}: {first.reason}")
         sections = [make_runs_section(listed, runs)] if listed else []
         if runs:

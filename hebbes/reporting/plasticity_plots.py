@@ -100,8 +100,7 @@ def _draw_trajectories(axes: "Axes", trajectories: Sequence[Float32[np.ndarray, 
 def _draw_changes(axes: "Axes", recording: WeightRecording, layers: Sequence[int]) -> None:
     style_axes(axes)
     for layer in layers:
-        changes = recording.changes[:, layer - 1]
-        axes.plot(np.arange(1, len(changes) + 1), changes, lw=0.8, label=f"layer {layer}")
+        axes.plot(recording.updated_at, recording.changes[:, layer - 1], lw=0.8, label=f"layer {layer}")
     if (recording.changes[:, [layer - 1 for layer in layers]] > 0).any():
         axes.set_yscale("log")
     axes.set_title("learning in episode 1", fontsize="medium")

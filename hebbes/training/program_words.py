@@ -1,7 +1,9 @@
 """How the programs are called, for the command lines that they print."""
 
 import re
+import shlex
 import sys
+from collections.abc import Sequence
 
 COMMAND_FORMS = ("hebbes", "python -m hebbes")
 
@@ -20,3 +22,9 @@ def list_program_words(name: str = "") -> list[str]:
 def hide_passwords(word: str) -> str:
     """The word of a command line with *** for the password of a URL, such as that of a database."""
     return re.sub(r"(://[^:@/\s]*):\S*@", r"\1:***@", word)
+
+
+def format_continue_command(trainer: str, path: str, imports: Sequence[str]) -> str:
+    """The command line that goes on from a policy file, with the options of its training."""
+    needed = ["--import", *imports] if imports else []
+    return shlex.join([*list_program_words(f"train_{trainer}"), "--config", path, "--init_from", path, *needed])

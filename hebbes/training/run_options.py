@@ -32,7 +32,10 @@ class RunOptions:
         saved=False,
     )
     config: str | None = option(
-        None, "YAML file of options; they override the preset, and flags override them", saved=False
+        None,
+        "YAML file of options, or policy file, whose training's are taken; they override the preset, and flags "
+        "override them",
+        saved=False,
     )
     resume: str | None = option(
         None, "resume the run, or the runs of several seeds, in this folder", saved=False, changeable=True

@@ -33,6 +33,8 @@ class RunStatus:
     best_score: float = nan
     done: float = nan
     """Share of the budget that is done, of the one that comes first; NaN without a budget."""
+    method: str = ""
+    """The label of its method among those of a list of runs."""
 
 
 def read_status(folder: Path, *, check: bool = False) -> RunStatus:

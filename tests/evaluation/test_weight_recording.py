@@ -32,3 +32,13 @@ def test_weights_that_are_no_longer_finite_are_not_recorded():
     (recording,) = record_weights(saved, CARTPOLE, episodes=1, seed=0, max_episode_steps=50)
     assert len(recording.trajectories[0]) < 50
     assert all(np.isfinite(each).all() for each in (*recording.trajectories, recording.changes))
+
+
+def test_changes_are_those_of_updates():
+    saved = EVERY_KIND["hebbian"]
+    saved = replace(saved, policy=replace(saved.policy, update_every=3))
+    (recording,) = record_weights(saved, CARTPOLE, episodes=1, seed=0, max_episode_steps=8)
+    trajectory = recording.trajectories[0]
+    moved = np.flatnonzero((np.diff(trajectory, axis=0) != 0).any(axis=1)) + 1
+    assert recording.updated_at.tolist() == moved.tolist() == [3, 6]
+    assert (recording.changes > 0).all() and recording.changes.shape == (2, len(recording.trajectories))

@@ -137,7 +137,8 @@ def test_a_policy_plays_on_the_given_morphologies_or_those_of_its_training(owner
 
 
 def make_result(path, morphology, returns, variant="", trained=("none",)):
-    saved = replace(make_plastic(), environment=replace(SPEC, env_kwargs={}, morphologies=trained))
+    bare, options = replace(SPEC, env_kwargs={}, morphologies=trained), {"morphologies": list(trained)}
+    saved = replace(make_plastic(), environment=bare, provenance={"options": options})
     environment = replace(saved.environment, morphologies=(morphology,))
     return EvaluationResult(Entry(path, saved, environment, variant), np.array([returns], np.float64), {})
 
@@ -196,7 +197,7 @@ def test_a_recorded_episode_is_the_one_that_is_played():
     saved = make_plastic()
     (recording,) = record_weights(saved, SPEC, episodes=1, seed=0, max_episode_steps=4)
     assert [each.shape for each in recording.trajectories] == [(4, 12), (4, 24), (4, 8)]
-    assert recording.changes.shape == (3, 3)
+    assert recording.changes.shape == (3, 3) and recording.updated_at.tolist() == [1, 2, 3]
     acted = []
 
     class Observed(Hebbian):

@@ -10,6 +10,7 @@ from torch.nn.functional import conv2d, max_pool2d
 from hebbes.files.policy_file import read_policy_file
 from hebbes.files.reference_coefficients import convert_reference_coefficients
 from hebbes.files.torch_file import read_torch_table, swap_image_axes
+from hebbes.options.command_line import parse_config
 from hebbes.policies.hebbian import Hebbian, compute_synaptic_weights
 from hebbes.programs.evaluate import refuse_reference_flags
 from hebbes.programs.import_reference import ImportConfig, import_reference
@@ -96,7 +97,10 @@ def test_a_file_for_vectors_acts_alike(tmp_path):
     coefficients = rng.normal(size=(4 * 32 + 32 * 16 + 16 * 2, 2)).astype(np.float32)
     said = import_arrays(tmp_path, coefficients, environment="CartPole-v1", hebb_rule="AD", hidden_sizes=(32, 16))
     assert f"evaluate_hebbian.py --path_weights {tmp_path / 'imported.dat'}" in said
-    assert "train_hebbian.py --environment=CartPole-v1 --hebb_rule=AD --init_from=" in said
+    path = str(tmp_path / "imported.dat")
+    assert f"train_hebbian.py --config {path} --init_from {path}" in said
+    config = parse_config("hebbian", ["--config", path], "")
+    assert (config.environment.id, config.policy_options["hebb_rule"]) == ("CartPole-v1", "AD")
     found = read_policy_file(tmp_path / "imported.dat")
     observations = rng.normal(size=(5, 4)).astype(np.float32)
     state = found.policy.initial_state(found.weights[None], [rng], {})

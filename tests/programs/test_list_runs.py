@@ -53,7 +53,7 @@ def read_soon(descriptor):
 
 
 def find(top, **options):
-    return {each.status.folder.name: each for each in find_listed(RunsConfig(folder=str(top), **options))}
+    return {each.folder.name: each for each in find_listed(RunsConfig(folder=str(top), **options))}
 
 
 def test_each_run_has_a_row_with_its_state(made, capfd):
@@ -76,11 +76,11 @@ def test_a_run_whose_folder_is_locked_is_running_and_is_read_from_its_metrics(ma
     with (folder / "metrics.csv").open("a") as file:
         row = (folder / "metrics.csv").read_text().splitlines()[-1].split(",")
         file.write(",".join(["6", "999", *row[2:]]) + "\n7,10")  # the last row is not finished
-    before = find(made)["stopped"].status
+    before = find(made)["stopped"]
     lock = lock_folder(folder)
-    running = find(made)["stopped"].status
+    running = find(made)["stopped"]
     os.close(lock)
-    assert (before.state, running.state, find(made)["stopped"].status.state) == ("stopped", "running", "stopped")
+    assert (before.state, running.state, find(made)["stopped"].state) == ("stopped", "running", "stopped")
     assert (running.env_steps, running.done) == (999, 0.75) and before.env_steps != 999
 
 
@@ -134,12 +134,12 @@ def test_flipped_bits_are_noticed_if_arrays_are_read(made, tmp_path):
     shutil.copytree(made / "Scripted-v0" / "ended", tmp_path / "run")
     *others, newest = sorted((tmp_path / "run" / "checkpoint").glob("*.ckpt"))
     flip_last_bit(newest)
-    assert find(tmp_path)["run"].status.run.header.units == 2
-    status = find(tmp_path, check=True)["run"].status
+    assert find(tmp_path)["run"].run.header.units == 2
+    status = find(tmp_path, check=True)["run"]
     assert (status.state, status.run.header.units) == ("stopped", int(others[-1].stem))
     for path in others:
         flip_last_bit(path)
-    assert find(tmp_path, check=True)["run"].status.state == "damaged"
+    assert find(tmp_path, check=True)["run"].state == "damaged"
 
 
 def test_names_are_printed_as_text(made, tmp_path, capfd):

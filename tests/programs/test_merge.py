@@ -115,13 +115,19 @@ def test_options_of_another_merge_are_named_and_no_others(merged_file, tmp_path)
         ({"seed": -1}, "seed must be >= 0, got -1"),
         ({"path_weights": ""}, "path_weights must name a policy file"),
         ({"output": ""}, "output must name a policy file"),
+        ({"output": "merged.bin"}, "output must end in .dat, got merged.bin"),
         ({"output": "no/such/folder.dat"}, "the folder no/such does not exist"),
         ({"imports": ()}, "needs code from the module 'tests.scripted'"),
         ({"path_weights": "LICENSE"}, "LICENSE: not a hebbes file"),
     ],
 )
 def test_bad_input_is_refused_and_nothing_is_written(merged_file, tmp_path, changes, message):
-    options = {"path_weights": str(merged_file[0]), "num_rules": 2, "output": str(tmp_path / "out"), "imports": IMPORT}
+    options = {
+        "path_weights": str(merged_file[0]),
+        "num_rules": 2,
+        "output": str(tmp_path / "a.dat"),
+        "imports": IMPORT,
+    }
     with pytest.raises(ValueError, match=message):
         merge(MergeConfig(**{**options, **changes}))
     assert list(tmp_path.iterdir()) == []

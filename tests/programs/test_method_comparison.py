@@ -2,14 +2,12 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from hebbes.files.policy_file import read_policy_file
+from hebbes.files.policy_file import read_policy_file, save_policy
 from hebbes.programs.evaluation_report import format_report
-from hebbes.programs.policy_method import find_policy_method
 from tests.programs.commands import call_command, run_command
 from tests.programs.test_evaluation import make_config, make_result
 from tests.training.scripted_runs import make_scripted_config, train
@@ -112,20 +110,16 @@ def test_what_cannot_be_compared_is_one_line_and_status_2(tmp_path, refusal):
         assert expected in line and "\x1b" not in line
 
 
-def test_the_method_of_an_earlier_file_is_that_of_the_run_beside_it(weights):
+def test_a_file_says_where_its_run_started(weights, tmp_path, capfd):
+    start = weights / "Scripted-v0" / "es1" / "best.dat"
+    folder = train(make_scripted_config(tmp_path, init_from=str(start), generations=1))
+    found = json.loads(call_command(capfd, "compare", start, folder / "best.dat", "--json", *FLAGS))
+    assert [each["method"] for each in found["methods"]] == ["openai_es", f"openai_es init_from={start}"]
+
+
+def test_of_a_file_without_the_options_of_its_training_the_policy_is_known(weights, tmp_path, capfd):
     path = weights / "Scripted-v0" / "cem" / "best.dat"
-    saved = read_policy_file(path, ["tests.scripted"])
-    earlier = replace(saved, provenance={})
-    assert find_policy_method(str(path), saved)["strategy"] == "cem"
-    assert find_policy_method(str(path), earlier) == find_policy_method(str(path), saved)
-    assert find_policy_method("elsewhere.dat", earlier).keys() >= {"policy", "env_kwargs"}
-    assert "strategy" not in find_policy_method("elsewhere.dat", earlier)
-
-
-def test_a_file_says_where_its_run_started(weights, tmp_path):
-    start = str(weights / "Scripted-v0" / "es1" / "best.dat")
-    folder = train(make_scripted_config(tmp_path, init_from=start, generations=1))
-    again = read_policy_file(folder / "best.dat", ["tests.scripted"])
-    assert find_policy_method(str(folder / "best.dat"), again)["init_from"] == start
-    first = read_policy_file(Path(start), ["tests.scripted"])
-    assert "init_from" not in find_policy_method(start, first)
+    bare = tmp_path / "bare.dat"
+    save_policy(bare, replace(read_policy_file(path, ["tests.scripted"]), provenance={}))
+    found = json.loads(call_command(capfd, "compare", path, bare, "--json", *FLAGS))
+    assert [each["method"] for each in found["methods"]] == ["cem", "linear"]

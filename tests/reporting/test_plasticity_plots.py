@@ -26,7 +26,8 @@ def test_principal_components_find_the_plane_and_its_share_of_variance():
 def test_episodes_without_variance_are_drawn_too(trajectory, tmp_path):
     (projected,), shares = project_on_principal_components([trajectory])
     assert np.allclose(projected, 0) and not shares.any()
-    recording = WeightRecording([trajectory.astype(np.float32)], np.zeros((len(trajectory) - 1, 1)))
+    updated_at = np.arange(1, len(trajectory))
+    recording = WeightRecording([trajectory.astype(np.float32)], updated_at, np.zeros((len(updated_at), 1)))
     write_figure(make_weights_figure("nothing", [recording], [1]), tmp_path / "a.png")
     write_figure(make_coefficients_figure("nothing", {"A": np.zeros(3)}), tmp_path / "b.png")
     assert (tmp_path / "a.png").stat().st_size and (tmp_path / "b.png").stat().st_size
@@ -41,7 +42,8 @@ def test_the_layers_asked_for_are_drawn_each_in_its_own_axes():
     ramp = np.arange(4, dtype=np.float32)
     layers = [np.outer(ramp, [0, step]).astype(np.float32) for step in (1, 10, 100)]
     changes = np.array([[1.0, 2, 3], [4, 5, 6], [7, 8, 9]])
-    recordings = [WeightRecording(layers, changes), WeightRecording([layer + 1 for layer in layers], 99 * changes)]
+    others, updated_at = [layer + 1 for layer in layers], np.array([4, 8, 12])
+    recordings = [WeightRecording(layers, updated_at, changes), WeightRecording(others, updated_at, 99 * changes)]
     first, third, changing = make_weights_figure("a.dat", recordings, [1, 3]).axes
     for axes, number, step in ((first, 1, 1), (third, 3, 100)):
         assert axes.get_title() == f"weights of layer {number}"
@@ -54,7 +56,7 @@ def test_the_layers_asked_for_are_drawn_each_in_its_own_axes():
     assert [line.get_label() for line in changing.lines] == ["layer 1", "layer 3"]
     for layer, values in (("layer 1", [1, 4, 7]), ("layer 3", [3, 6, 9])):
         env_steps, drawn = find_line(changing, layer)
-        assert (list(env_steps), list(drawn)) == ([1, 2, 3], values)
+        assert (list(env_steps), list(drawn)) == ([4, 8, 12], values)
     assert (changing.get_yscale(), changing.get_xlabel()) == ("log", "env step")
 
 

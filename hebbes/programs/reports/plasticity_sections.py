@@ -68,13 +68,13 @@ def _draw_weights(recordings: Sequence[WeightRecording]) -> Iterator[Chart]:
 def _draw_changes(recordings: Sequence[WeightRecording]) -> Iterator[Chart]:
     """How fast the weights change in the first episode."""
     if recordings and len(changes := recordings[0].changes):
-        steps = np.arange(1.0, len(changes) + 1)
+        env_steps = recordings[0].updated_at.astype(np.float64)
         lines = [
-            Line(f"layer {number}", {"episode 1": RunCurve(steps, column)})
+            Line(f"layer {number}", {"episode 1": RunCurve(env_steps, column)})
             for number, column in enumerate(changes.T, 1)
         ]
         title, labels = "Learning in episode 1", ("env step", "change of weight")
-        description = "Mean absolute change of a layer's weights from one env step to the next."
+        description = "Mean absolute change of a layer's weights by each update."
         is_log = bool((changes > 0).all())
         yield make_curves_chart(title, description, labels, lines, max_points=_MAX_POINTS, is_log=is_log)
 

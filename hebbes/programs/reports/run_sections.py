@@ -10,12 +10,13 @@ from jaxtyping import Float64
 
 from hebbes.options.method import find_method
 from hebbes.options.texts import format_options
-from hebbes.programs.list_runs import HEADER, Listed, format_run
+from hebbes.programs.list_runs import HEADER, format_run
 from hebbes.programs.run_environments import describe_run_environment
 from hebbes.recording.metrics import read_all_metrics
 from hebbes.recording.standard_output import make_printable
 from hebbes.reporting.page.contents import Block, Section, Table, Text
 from hebbes.training.run_folder import COMMAND_TXT
+from hebbes.training.run_status import RunStatus
 from hebbes.training.saved_runs import SavedRun
 
 _MAX_COMMANDS = 20_000
@@ -35,18 +36,18 @@ class ReportedRun:
     """Empty if it has none yet."""
 
 
-def read_runs(listed: Sequence[Listed]) -> list[ReportedRun]:
+def read_runs(listed: Sequence[RunStatus]) -> list[ReportedRun]:
     """The runs of the list that are not damaged, called by their number in the list and their path in what has all."""
-    common = os.path.commonpath([each.status.folder.absolute().parent for each in listed]) if listed else ""
+    common = os.path.commonpath([each.folder.absolute().parent for each in listed]) if listed else ""
     return [
         ReportedRun(
-            f"{number}  {make_printable(os.path.relpath(each.status.folder.absolute(), common))}",
-            each.status.run,
+            f"{number}  {make_printable(os.path.relpath(each.folder.absolute(), common))}",
+            each.run,
             make_printable(each.method),
-            _read_metrics(each.status.folder),
+            _read_metrics(each.folder),
         )
         for number, each in enumerate(listed, 1)
-        if each.status.run is not None
+        if each.run is not None
     ]
 
 
@@ -66,9 +67,9 @@ def group_runs(runs: Sequence[ReportedRun]) -> dict[str, dict[str, list[Reported
     return groups
 
 
-def make_runs_section(listed: Sequence[Listed], runs: Sequence[ReportedRun]) -> Section:
+def make_runs_section(listed: Sequence[RunStatus], runs: Sequence[ReportedRun]) -> Section:
     """All runs with their states, and the commands that started them."""
-    rows = [[str(number), *format_run(str(each.status.folder), each)] for number, each in enumerate(listed, 1)]
+    rows = [[str(number), *format_run(str(each.folder), each)] for number, each in enumerate(listed, 1)]
     empty = [run.name for run in runs if not run.metrics]
     remarks = [Text(f"Without metrics that can be read: {', '.join(empty)}.")] if empty else []
     commands = "\n\n".join(f"{run.name}\n{_read_commands(run)}" for run in runs)

@@ -6,7 +6,6 @@ from math import inf
 from pathlib import Path
 
 from hebbes.files.option_file import read_yaml
-from hebbes.programs.list_runs import Listed
 from hebbes.programs.plot import X_LABELS
 from hebbes.programs.reports.curve_sections import SCORE, X, limit_points, select_curves
 from hebbes.programs.reports.run_sections import ReportedRun, format_texts
@@ -17,6 +16,7 @@ from hebbes.reporting.page.contents import Block, Chart, Section, Table, Text
 from hebbes.reporting.page.curve_charts import Line, make_curves_chart
 from hebbes.statistics.curves import RunCurve
 from hebbes.statistics.table import format_number
+from hebbes.training.run_status import RunStatus
 
 _RESULT = "return of the last evaluation"
 
@@ -26,12 +26,12 @@ def is_trial(folder: Path) -> bool:
     return bool(re.fullmatch(rf"{TRIAL}\d+", folder.name)) and (folder.parent / SWEEP_YAML).is_file()
 
 
-def make_sweep_section(trials: Sequence[ReportedRun], listed: Sequence[Listed]) -> Section:
+def make_sweep_section(trials: Sequence[ReportedRun], listed: Sequence[RunStatus]) -> Section:
     """The trials of each sweep: what varies, what came of it, and which of all that are listed cannot be read."""
     sweeps: dict[Path, list[ReportedRun]] = {}
     for trial in trials:
         sweeps.setdefault(trial.saved.folder.parent, []).append(trial)
-    damaged = [each.status for each in listed if each.status.run is None]
+    damaged = [each for each in listed if each.run is None]
     rows = [(make_printable(str(each.folder)), make_printable(each.reason)) for each in damaged]
     remarks = [Table("Trials that cannot be read", ("trial", "reason"), rows)] if rows else []
     return Section("Sweeps", remarks, [_show_sweep(folder, found) for folder, found in sweeps.items()])

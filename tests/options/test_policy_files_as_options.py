@@ -1,0 +1,120 @@
+"""`--config` with a policy file makes the environment, the policy and the search of its training again."""
+
+import pytest
+
+from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.files.policy_file import read_policy_file, save_policy
+from hebbes.options.command_line import parse_config
+from hebbes.policies.hebbian import Hebbian
+from hebbes.registry.lookup import list_names
+from hebbes.training.agent_and_environment import find_spaces, make_agent, make_environment_spec
+from hebbes.training.owners import INCIDENTAL
+from hebbes.wrappers.early_stop import EarlyStop
+from tests.files.saved_policies import make_saved_policy
+
+PENDULUM = "Pendulum-v1"
+ANYTHING_ELSE = ["--settle_steps", "2", "--early_stop_negative_streak", "5", "--early_stop_grace_steps", "3"]
+TRAININGS = {
+    "Pong-v5": [
+        ["--atari_42", "--fire_reset"],
+        ["--crop", "34", "16", "0", "2", "--grayscale", "--resize", "50", "40", "--frame_stack", "2"],
+    ],
+    "FrozenLake-v1": [[]],
+    "AntBulletEnv-v0": [[], ["--gymnasium_wrappers"], ["--settle_steps", "0"]],
+    PENDULUM: [
+        ["--action_bounds", "none"],
+        ANYTHING_ELSE,
+        [*ANYTHING_ELSE, "--early_stop_counts_grace"],
+        ["--action_bounds", "rescale", "--backend", "gymnasium", "--env_kwargs", "{g: 5.0}"],
+        ["--wrappers", "early_stop: {negative_streak: 5}", "tests.programs.own_classes:ScaledRewards: {scale: 3.0}"],
+        ["--wrappers", "tests.programs.own_classes:ScaledRewards", "--scale", "3"],
+        ["--gymnasium_wrappers", "TimeLimit: {max_episode_steps: 100}"],
+        ["--hidden_sizes", "5", "--hebb_rule", "AD", "--sharing", "modulo", "--num_rules", "4"],
+        ["--policy", "tests.programs.own_classes:SmallHebbian", "--hidden_sizes", "128", "64"],
+        ["--observation_normalization", "--episodes_per_member", "2", "--generations", "7"],
+        ["--strategy", "snes", "--sigma", "0.3"],
+    ],
+    "tests.many_spaces:Spaces-v0": [
+        ["--env_kwargs", "{observations: channels_first, actions: multi}"],
+        ["--env_kwargs", "{observations: dict, actions: real_matrix}"],
+    ],
+}
+NEVER_ADDED = {"opening", "bullet_distance", "bullet_grace"}
+"""Base classes of other wrappers, and classes for `--gymnasium_wrappers`."""
+
+
+def save_trained_policy(config, path):
+    """The policy file that a training with this config leaves."""
+    spec = make_environment_spec(config)
+    agent = make_agent(config, *find_spaces(spec))
+    provenance = {"options": config.list_used_options(without=INCIDENTAL)}
+    name, head = config.choices.policy, agent.action_head
+    saved = make_saved_policy(agent.policy, policy_name=name, action_head=head, environment=spec, provenance=provenance)
+    save_policy(path, saved)
+    return saved
+
+
+def parse(*flags):
+    return parse_config("hebbian", list(flags), "")
+
+
+@pytest.mark.parametrize(
+    ("environment", "flags"), [(environment, flags) for environment in TRAININGS for flags in TRAININGS[environment]]
+)
+def test_environment_policy_and_search_are_made_again(environment, flags, tmp_path):
+    config, path = parse("--environment", environment, *flags), tmp_path / "my file.dat"
+    saved = save_trained_policy(config, path)
+    again = parse("--config", str(path), "--import", "tests")
+    assert make_environment_spec(again).wrappers == saved.environment.wrappers
+    agent = make_agent(again, *find_spaces(saved.environment))
+    assert (agent.policy, agent.action_head) == (saved.policy, saved.action_head)
+    found, expected = (each.list_used_options(without=INCIDENTAL) for each in (again, config))
+    assert {**found, "import": []} == {**expected, "import": []}
+
+
+def test_every_wrapper_that_training_adds_was_among_them():
+    configs = (
+        parse_config("hebbian", ["--environment", environment, *flags], "")
+        for environment in TRAININGS
+        for flags in TRAININGS[environment]
+    )
+    specs = [make_environment_spec(config) for config in configs]
+    seen = {wrapper.name for spec in specs for wrapper in (*spec.wrappers, *spec.training_wrappers)}
+    assert {name for name in seen if ":" not in name} == set(list_names("wrapper")) - NEVER_ADDED
+
+
+def test_flags_override_the_file(tmp_path):
+    path = tmp_path / "a.dat"
+    save_trained_policy(parse("--environment", "HalfCheetah-v5", "--strategy", "snes", "--sigma", "0.3"), path)
+    config = parse("--config", str(path), "--sigma", "0.7")
+    assert (config.choices.method, config.settings.sigma, config.environment.id) == ("snes", 0.7, "HalfCheetah-v5")
+
+
+def test_a_released_policy_has_the_options_of_its_training():
+    config = parse_config("static", ["--config", "zoo:HalfCheetah-v5"], "")
+    trained = read_policy_file("zoo:HalfCheetah-v5").provenance["options"]
+    assert config.environment.id == "HalfCheetah-v5" and config.choices.method == trained["strategy"]
+
+
+def test_a_file_that_does_not_hold_options_is_refused(tmp_path):
+    path = tmp_path / "a.dat"
+    save_policy(path, make_saved_policy(Hebbian((3,), 1), environment=EnvironmentSpec(PENDULUM, "gymnasium")))
+    with pytest.raises(ValueError, match=r"config .*a.dat does not hold the options of its training"):
+        parse("--config", str(path))
+
+
+def test_options_that_name_code_which_is_not_allowed_are_refused(tmp_path):
+    module, path = "hebbes_test_module_that_nobody_has", tmp_path / "a.dat"
+    saved = save_trained_policy(parse("--environment", PENDULUM), path)
+    saved.provenance["options"]["wrappers"] = [f"{module}:Mine"]
+    save_policy(path, saved)
+    with pytest.raises(ValueError, match=rf"a.dat: needs code from the module '{module}'; .* --import {module}"):
+        parse("--config", str(path))
+    with pytest.raises(ValueError, match=f"cannot import '{module}'"):  # it is imported if allowed
+        parse("--config", str(path), "--import", module)
+
+
+def test_the_defaults_of_early_stopping_are_those_of_a_training_without_it():
+    config = parse_config("hebbian", ["--environment", PENDULUM, "--early_stop_negative_streak", "30"], "")
+    (wrapper,) = make_environment_spec(config).training_wrappers
+    assert wrapper.kwargs.get("counts_grace", EarlyStop.counts_grace) is False
