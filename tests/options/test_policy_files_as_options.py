@@ -4,7 +4,9 @@ import pytest
 
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.files.policy_file import read_policy_file, save_policy
+from hebbes.files.zoo import ZOO
 from hebbes.options.command_line import parse_config
+from hebbes.options.method import has_default
 from hebbes.policies.hebbian import Hebbian
 from hebbes.registry.lookup import list_names
 from hebbes.training.agent_and_environment import find_spaces, make_agent, make_environment_spec
@@ -90,10 +92,16 @@ def test_flags_override_the_file(tmp_path):
     assert (config.choices.method, config.settings.sigma, config.environment.id) == ("snes", 0.7, "HalfCheetah-v5")
 
 
-def test_a_released_policy_has_the_options_of_its_training():
-    config = parse_config("static", ["--config", "zoo:HalfCheetah-v5"], "")
-    trained = read_policy_file("zoo:HalfCheetah-v5").provenance["options"]
-    assert config.environment.id == "HalfCheetah-v5" and config.choices.method == trained["strategy"]
+@pytest.mark.parametrize("path", sorted(ZOO.glob("*.dat")), ids=lambda path: path.stem)
+def test_a_released_policy_has_the_options_of_its_training(path, capsys):
+    saved = read_policy_file(path)
+    trained, name = saved.provenance["options"], f"zoo:{path.stem}"
+    is_plastic = isinstance(saved.policy, Hebbian)
+    trainer = "hybrid" if "algorithm" in trained else "hebbian" if is_plastic else "static"
+    found = parse_config(trainer, ["--config", name], "").list_used_options(without=INCIDENTAL)
+    assert {name: found[name] for name in trained} == trained
+    assert all(has_default(name, found[name]) for name in found.keys() - trained.keys())  # options that are newer
+    assert capsys.readouterr().err == ""
 
 
 def test_a_file_that_does_not_hold_options_is_refused(tmp_path):
