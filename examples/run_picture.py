@@ -14,7 +14,7 @@ from jaxtyping import UInt8
 import hebbes
 from hebbes.evaluation.loaded_policy import LoadedPolicy
 from hebbes.files.atomic_file import check_place
-from hebbes.recording.metrics import read_all_metrics
+from hebbes.recording.metrics import METRICS_CSV, read_metrics
 from hebbes.reporting.figure import COLORS, SUFFIXES, add_title, make_figure, style_axes, write_figure
 
 
@@ -28,7 +28,7 @@ def main() -> None:
     try:
         check_place("--output", arguments.output, SUFFIXES)
         policy = hebbes.load_policy(arguments.run / "best.dat")
-        metrics = read_all_metrics(arguments.run)
+        metrics = read_metrics(arguments.run / METRICS_CSV)
     except (OSError, ValueError) as error:
         parser.error(str(error))
     figure = make_figure(8, 2.8)

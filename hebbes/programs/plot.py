@@ -18,7 +18,7 @@ from hebbes.options.program_options import parse_options
 from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
 from hebbes.programs.run_environments import describe_caps, describe_run_environment
 from hebbes.recording.console import Console
-from hebbes.recording.metrics import has_rows, read_all_metrics
+from hebbes.recording.metrics import METRICS_CSV, read_last_row, read_metrics
 from hebbes.recording.standard_output import make_printable, print_or_exit
 from hebbes.reporting.figure import SUFFIXES, write_figure
 from hebbes.reporting.method_plots import STATISTICS, make_curves_figure, make_profiles_figure
@@ -71,15 +71,19 @@ def plot(description: str) -> None:
         print_or_exit(f"plot  {config.output}")
 
 
+def _has_rows(folder: Path) -> bool:
+    return bool(read_last_row(folder / METRICS_CSV))
+
+
 def make_plot(config: PlotConfig) -> "Figure":
     """The figure; ValueError if a run has nothing to draw, or the runs do not fit together."""
     found = [
         folder
         for path in config.runs
-        for folder in find_usable_runs(Path(path), has_rows, "it has no metrics that can be read")
+        for folder in find_usable_runs(Path(path), _has_rows, "it has no metrics that can be read")
     ]
     unique = [read_saved_run(folder) for folder in {each.resolve(): each for each in found}.values()]
-    metrics = {run.folder: read_all_metrics(run.folder) for run in unique}
+    metrics = {run.folder: read_metrics(run.folder / METRICS_CSV) for run in unique}
     runs = _leave_out_unknown(unique, metrics, config.metric)
     title = _check_environment(runs)
     curves, unit = _select_curves({run.folder: metrics[run.folder] for run in runs}, config)

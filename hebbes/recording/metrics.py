@@ -2,8 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from math import isnan
+from math import isnan, nan
 from pathlib import Path
 from typing import Self
 
@@ -17,9 +16,6 @@ from hebbes.registry.former_names import rename_columns
 METRICS_CSV = "metrics.csv"
 
 MAX_ROW_BYTES = 2**16
-_ASIDE = re.compile(r"metrics\.until-(\d{1,18})\.csv")
-"""Names of files with rows that were set aside."""
-
 METRICS: Mapping[str, str] = {
     "generation": "generations finished, counted from 1",
     "episode": "episodes finished, counted from 1",
@@ -91,46 +87,46 @@ class MetricsWriter:
     Rows that a full disk refuses are kept and written with the next one.
     """
 
-    def __init__(self, path: Path, unit: str) -> None:
-        """Goes on after the last row of the file, if it has any. Column `unit` counts the units of training."""
-        self._path, self._unit, self._file = path, unit, AppendedFile(path)
+    def __init__(self, path: Path) -> None:
+        """Goes on after the last row of the file, if it has any."""
+        self._path, self._file = path, AppendedFile(path)
         with path.open(encoding="utf-8") as file:
-            self._columns = file.readline().strip().split(",")
-        self._has_written = False
-        self._aside: Path | None = None
-        """The new name of a file with other columns, which could not be renamed yet."""
+            self._header = [name for name in file.readline().strip().split(",") if name]
+        self._columns = list(self._header)
+        """The header that the file should have."""
+        self._names: frozenset[str] | None = None
+        """Those of the first row."""
         self._waiting = b""
-        """Rows that wait for it."""
+        """Rows that wait for the header."""
 
     def write(self, row: Mapping[str, float]) -> None:
-        """Appends one row. The first one fixes the columns. NaN becomes an empty cell, other floats keep every bit.
+        """Appends one row. NaN becomes an empty cell, other floats keep every bit.
 
-        If the file has other columns, as after a resume with another engine or version, it is renamed and kept.
+        The first row may have other columns than those that the file has from before, as after a resume with another
+        engine. What rows lack is empty. Later rows have the columns of the first one.
         """
-        header = b""
-        if set(row) != set(self._columns):
-            missing, new = sorted(set(self._columns) - set(row)), sorted(set(row) - set(self._columns))
-            if self._has_written:
-                raise ValueError(f"metrics: a row must have the first row's columns; missing {missing}, new {new}")
-            if any(self._columns):
-                self._aside = self._path.with_name(
-                    f"{self._path.stem}.until-{int(row[self._unit]) - 1}{self._path.suffix}"
-                )
-            self._columns = list(row)
-            header = _format_line(self._columns)
-        self._has_written = True
-        self._waiting += header + _format_line([_format_cell(row[name]) for name in self._columns])
+        if self._names is None:
+            self._names = frozenset(row)
+            self._columns += [name for name in row if name not in self._columns]
+        if row.keys() != self._names:
+            missing, new = sorted(self._names - row.keys()), sorted(row.keys() - self._names)
+            raise ValueError(f"metrics: a row must have the first row's columns; missing {missing}, new {new}")
+        self._waiting += _format_line([_format_cell(row.get(name, nan)) for name in self._columns])
         self._flush()
 
     def _flush(self) -> None:
-        if self._aside is not None:
-            with suppress(FileNotFoundError):  # it was renamed, but no new file could be made
-                self._path.replace(self._aside)
-            file = AppendedFile(self._path)
-            self._file.close()
-            self._file, self._aside = file, None
+        if self._header != self._columns:
+            self._add_columns()
         rows, self._waiting = self._waiting, b""
         self._file.write(rows)
+
+    def _add_columns(self) -> None:
+        """Writes the file anew, with the columns that it lacks. They are empty in the rows so far."""
+        rows = self._path.read_bytes().partition(b"\n")[2]
+        lacking = b"," * (len(self._columns) - len(self._header))
+        write_atomically(self._path, _format_line(self._columns) + rows.replace(b"\n", lacking + b"\n"))
+        self._file.close()
+        self._file, self._header = AppendedFile(self._path), self._columns
 
     def sync(self) -> None:
         """Forces all rows so far onto the disk, so that they survive a power cut."""
@@ -177,24 +173,7 @@ def cut_metrics(path: Path, unit: str, units: int) -> list[str]:
         path.unlink(missing_ok=True)
     else:
         raise ValueError(f"{path} has no undamaged row of {unit} {units}; move it away")
-    _rename_after_going_back(path.parent, units)
-    if begins_at > 1 and not any(path.parent.glob(f"{path.stem}.until-*{path.suffix}")):
-        return [f"{path} lacks the rows before {unit} {begins_at}"]
-    return []
-
-
-def _rename_after_going_back(folder: Path, units: int) -> None:
-    """Rows that were set aside, some of them after `units`, get a name that no rows from now on will take."""
-    for last_unit, path in _find_rows_aside(folder).items():
-        target = path.with_name(f"metrics.until-{units}.csv")
-        if last_unit > units and not target.exists():  # else all rows of the file are after `units`
-            path.rename(target)
-
-
-def _find_rows_aside(folder: Path) -> dict[int, Path]:
-    """Last unit -> file, of the files with rows that were set aside, in order."""
-    found = {int(name[1]): each for each in folder.iterdir() if (name := _ASIDE.fullmatch(each.name))}
-    return dict(sorted(found.items()))
+    return [f"{path} lacks the rows before {unit} {begins_at}"] if begins_at > 1 else []
 
 
 def _format_line(cells: Sequence[str]) -> bytes:
@@ -207,40 +186,16 @@ def _format_cell(value: float) -> str:
     return "" if isnan(value) else repr(float(value))
 
 
-def read_metrics(path: Path) -> dict[str, Float64[np.ndarray, " generations"]]:
-    """The columns of a metrics.csv by name. Empty cells are NaN. Raises ValueError if the file is damaged."""
-    return _parse_table(path, path.read_text("utf-8", errors="replace"))
+def read_metrics(path: Path) -> dict[str, Float64[np.ndarray, " units"]]:
+    """The columns of a metrics.csv by name. The first one counts units and increases. Empty cells are NaN.
 
-
-def read_all_metrics(folder: Path) -> dict[str, Float64[np.ndarray, " units"]]:
-    """The columns of all metrics of a run by name, with rows that were set aside. What a part lacks is NaN.
-
-    The first column counts units and increases. A last line that is not finished is left out. Raises ValueError if the
-    folder has no rows, or damaged ones.
+    A last line that is not finished is left out. Raises ValueError if the file has no rows, or damaged ones.
     """
-    paths = [path for path in (*_find_rows_aside(folder).values(), folder / METRICS_CSV) if path.is_file()]
-    texts = {path: text for path in paths if (text := path.read_text("utf-8", errors="replace"))}
-    tables = [_parse_table(path, text[: text.rfind("\n") + 1] or text) for path, text in texts.items()]
-    next_unit = np.inf
-    parts: list[dict[str, np.ndarray]] = []
-    for table in reversed(tables):
-        units = next(iter(table.values()))
-        is_current = units < next_unit  # a resume from an earlier checkpoint has done the others again
-        next_unit = min(units.min(initial=np.inf), next_unit)
-        parts.insert(0, {name: column[is_current] for name, column in table.items()})
-    sizes = [len(next(iter(part.values()))) for part in parts]
-    if not sum(sizes):
-        raise ValueError(f"{folder} has no metrics yet")
-    names = dict.fromkeys(name for part in parts for name in part)
-    return {
-        name: np.concatenate([part.get(name, np.full(size, np.nan)) for part, size in zip(parts, sizes, strict=True)])
-        for name in names
-    }
-
-
-def has_rows(folder: Path) -> bool:
-    """Whether the metrics of a run, or those that were set aside, have a finished row."""
-    return any(map(read_last_row, (*_find_rows_aside(folder).values(), folder / METRICS_CSV)))
+    text = path.read_text("utf-8", errors="replace") if path.is_file() else ""
+    finished = text[: text.rfind("\n") + 1]
+    if finished.count("\n") < 2:
+        raise ValueError(f"{path} has no rows yet")
+    return _parse_table(path, finished)
 
 
 def read_last_row(path: Path) -> dict[str, float]:
@@ -260,8 +215,6 @@ def read_last_row(path: Path) -> dict[str, float]:
 
 
 def _parse_table(path: Path, text: str) -> dict[str, Float64[np.ndarray, " generations"]]:
-    if not text:
-        raise ValueError(f"{path}: no metrics in this file")
     columns, *rows = [line.split(",") for line in text.splitlines()]
     if len(set(columns)) < len(columns):
         raise ValueError(f"{path}: two columns have the same name")

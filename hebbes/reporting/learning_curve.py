@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hebbes.recording.metrics import read_all_metrics
+from hebbes.recording.metrics import METRICS_CSV, read_metrics
 from hebbes.reporting.figure import COLORS, add_legend, add_title, make_figure_with_axes, write_figure
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def plot_learning_curve(folder: Path, png: Path, title: str, note: str = "") -> 
     """
     from matplotlib.ticker import EngFormatter
 
-    metrics = read_all_metrics(folder)
+    metrics = read_metrics(folder / METRICS_CSV)
     figure, axes = make_figure_with_axes("env steps of training", "return")
     _draw_returns(axes, metrics)
     axes.xaxis.set_major_formatter(EngFormatter(sep=""))

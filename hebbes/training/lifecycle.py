@@ -61,7 +61,7 @@ class Lifecycle:
         budgets = {unit: self._trainer.num_units, "env_steps": self._options.max_env_steps}
         with (
             ProgressTable(self._console, budgets) as self._table,
-            MetricsWriter(self._run.folder / METRICS_CSV, unit) as self._metrics,
+            MetricsWriter(self._run.folder / METRICS_CSV) as self._metrics,
         ):
             self._introduce()
             try:

@@ -13,7 +13,7 @@ from hebbes.contracts.engine import EngineError
 from hebbes.environments.episode_limits import describe_episode_cap
 from hebbes.recording.console import Console
 from hebbes.recording.loggers import Loggers
-from hebbes.recording.metrics import METRICS_CSV, read_all_metrics
+from hebbes.recording.metrics import METRICS_CSV, read_metrics
 from hebbes.recording.standard_output import make_printable, try_to_write
 from hebbes.reporting.learning_curve import plot_learning_curve
 from hebbes.statistics.summary_table import format_runs_table
@@ -65,8 +65,8 @@ class TrainedRun:
 
     @property
     def metrics(self) -> dict[str, Float64[np.ndarray, " generations"]]:
-        """The columns of metrics.csv, read now, with the rows that a resume with other columns has set aside."""
-        return read_all_metrics(self.folder)
+        """The columns of metrics.csv, read now."""
+        return read_metrics(self.folder / METRICS_CSV)
 
 
 def execute_all(runs: Runs, console: Console | None = None) -> bool:

@@ -97,14 +97,6 @@ def test_runs_whose_evaluations_are_cut_differently_are_not_drawn_together(tmp_p
         make(tmp_path)
 
 
-def test_rows_that_were_set_aside_are_drawn(runs, tmp_path):
-    shutil.copytree(runs / "Scripted-v0" / "cem", tmp_path / "run")
-    metrics = tmp_path / "run" / "metrics.csv"
-    metrics.rename(metrics.with_name("metrics.until-3.csv"))
-    metrics.touch()  # as after a resume with other columns that has not finished a generation
-    assert len(find_line(make(tmp_path), "cem (1 run)")) == 3
-
-
 def test_a_column_without_values_is_refused(tmp_path):
     options = {"environment": "CartPole-v1", "folder": str(tmp_path), "generations": 1, "threads": 1}
     folder = train(make_config(**options, policy="linear", population_size=4, test_episodes=0))
@@ -154,7 +146,7 @@ def test_what_cannot_be_drawn_is_one_line_and_status_2(runs, tmp_path, refusal):
     cases = [
         ([runs, other], "runs of one environment, got Scripted-v0 .* in .*, Pendulum-v1 in "),
         ([other, slower], "runs of one environment, got Pendulum-v1 in .*, Pendulum-v1 g=9.0 in "),
-        ([new], "new has no metrics yet"),
+        ([new], "new.metrics.csv has no rows yet"),
         ([tmp_path / "nothing"], "nothing is not there"),
         ([runs, "--metric", "eval_retrun"], "'eval_retrun' is not in .*, did you mean 'eval_return'"),
         ([runs, "--output", tmp_path / "no" / "a.png"], "the folder .* does not exist"),

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("drawn_curves")
 
 
 def write_metrics(path, evaluations):
-    with MetricsWriter(path, "generation") as writer:
+    with MetricsWriter(path) as writer:
         for index, score in enumerate(evaluations):
             writer.write(
                 {
@@ -33,7 +33,7 @@ def write_metrics(path, evaluations):
 def test_lines_and_best_evaluation_match_the_metrics(tmp_path):
     write_metrics(tmp_path / "metrics.csv", [nan, 15.0, nan, 14.0])
     axes = Figure().add_subplot()
-    plot._draw_returns(axes, plot.read_all_metrics(tmp_path))
+    plot._draw_returns(axes, plot.read_metrics(tmp_path / "metrics.csv"))
     lines = {line.get_label(): line.get_xydata() for line in axes.get_lines()}
     np.testing.assert_array_equal(lines["population, mean"], [[100, 10], [200, 11], [300, 12], [400, 13]])
     np.testing.assert_array_equal(lines["mean policy"][-1], [400, 15])
@@ -43,7 +43,7 @@ def test_lines_and_best_evaluation_match_the_metrics(tmp_path):
 def test_a_single_generation_is_a_visible_point(tmp_path):
     write_metrics(tmp_path / "metrics.csv", [nan])
     axes = Figure().add_subplot()
-    plot._draw_returns(axes, plot.read_all_metrics(tmp_path))
+    plot._draw_returns(axes, plot.read_metrics(tmp_path / "metrics.csv"))
     assert [(line.get_label(), line.get_marker()) for line in axes.get_lines()] == [
         ("population, mean", "o"),
         ("mean policy", "o"),
@@ -64,7 +64,7 @@ def test_any_number_of_rows_makes_a_png(tmp_path, monkeypatch, evaluations):
 
 def test_metrics_without_a_generation_are_refused(tmp_path):
     (tmp_path / "metrics.csv").write_text("generation,env_steps\n")
-    with pytest.raises(ValueError, match="has no metrics yet"):
+    with pytest.raises(ValueError, match="has no rows yet"):
         plot.plot_learning_curve(tmp_path, tmp_path / "curve.png", "CartPole-v1: run")
 
 

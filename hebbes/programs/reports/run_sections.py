@@ -12,7 +12,7 @@ from hebbes.options.method import find_method
 from hebbes.options.texts import format_options
 from hebbes.programs.list_runs import HEADER, format_run
 from hebbes.programs.run_environments import describe_run_environment
-from hebbes.recording.metrics import read_all_metrics
+from hebbes.recording.metrics import METRICS_CSV, read_metrics
 from hebbes.recording.standard_output import make_printable
 from hebbes.reporting.page.contents import Block, Section, Table, Text
 from hebbes.training.run_folder import COMMAND_TXT
@@ -53,7 +53,7 @@ def read_runs(listed: Sequence[RunStatus]) -> list[ReportedRun]:
 
 def _read_metrics(folder: Path) -> Mapping[str, Float64[np.ndarray, " units"]]:
     try:
-        return read_all_metrics(folder)
+        return read_metrics(folder / METRICS_CSV)
     except (OSError, ValueError):  # none yet, damaged, or not to be read
         return {}
 
