@@ -1,4 +1,4 @@
-"""import_envpool: EnvPool, whose families of environments are executed when one of their names is first used.
+"""import_envpool: EnvPool, whose families of environments are executed when one of them is first made.
 
 Its entry point imports all of them to register their ids, which takes up to a second. A registration needs the module
 `registration` of a family's package, and not the package itself, which loads a library and makes a class for each id.
@@ -6,76 +6,27 @@ Its entry point imports all of them to register their ids, which takes up to a s
 
 import importlib
 import sys
-from collections.abc import Sequence
-from importlib.abc import Loader
-from importlib.machinery import ModuleSpec, PathFinder
-from threading import RLock
-from types import ModuleType
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
 from typing import Any
-
-_ALWAYS_USED = "envpool.python"
-
-
-class _OnFirstUse(Loader):
-    """Executes a package when a name is asked for that it does not have yet.
-
-    `importlib.util.LazyLoader` would execute it already when one of its modules is imported.
-    """
-
-    def __init__(self, loader: Loader):
-        self._loader: Loader | None = loader
-        self._lock = RLock()
-
-    def create_module(self, spec: ModuleSpec) -> None:
-        """As `importlib.abc.Loader.create_module`: an ordinary module."""
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Gives the module a `__getattr__` (PEP 562), and executes nothing yet."""
-
-        def find(name: str) -> Any:
-            if not name.startswith("__"):  # other programs ask all modules for such names
-                self._execute(module)
-                if vars(module).get("__getattr__") is not find:  # else it asks itself while it is executed
-                    return getattr(module, name)
-            raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
-
-        vars(module)["__getattr__"] = find
-        assert module.__spec__
-        module.__spec__.loader = module.__loader__ = self._loader  # whom others ask for files of the package
-
-    def _execute(self, module: ModuleType) -> None:
-        with self._lock:
-            loader, self._loader = self._loader, None
-            if loader is None:
-                return
-            ours = vars(module)["__getattr__"]
-            try:
-                loader.exec_module(module)
-            except BaseException:
-                self._loader = loader
-                raise
-            if vars(module)["__getattr__"] is ours:
-                del vars(module)["__getattr__"]
-
-
-class _FamilyFinder:
-    """Finds EnvPool's packages, except for what all of them use."""
-
-    @staticmethod
-    def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """As `importlib.abc.MetaPathFinder.find_spec`."""
-        if not name.startswith("envpool.") or name == _ALWAYS_USED:
-            return None
-        spec = PathFinder.find_spec(name, path, target)
-        if spec is not None and spec.loader is not None and spec.submodule_search_locations is not None:
-            spec.loader = _OnFirstUse(spec.loader)
-        return spec
 
 
 def import_envpool() -> Any:
     """The package. ImportError if it is not installed."""
-    sys.meta_path.insert(0, _FamilyFinder)
+    found, families = find_spec("envpool"), []
+    if found is not None and found.origin is not None and "envpool" not in sys.modules:
+        root = Path(found.origin).parent
+        folders = {
+            parent for file in root.rglob("registration.py") for parent in file.parents if root in parent.parents
+        }
+        for folder in folders:
+            name = ".".join(folder.relative_to(root.parent).parts)
+            spec = spec_from_file_location(name, folder / "__init__.py", submodule_search_locations=[str(folder)])
+            assert spec is not None
+            sys.modules[name] = module_from_spec(spec)  # in which registrations are found; it is not executed
+            families.append(name)
     try:
         return importlib.import_module("envpool")
     finally:
-        sys.meta_path.remove(_FamilyFinder)
+        for name in families:
+            del sys.modules[name]  # who makes one imports its family

@@ -14,6 +14,7 @@ from hebbes.environments.gymnasium_env import GymnasiumEnv
 from hebbes.environments.ids import is_built_into_gymnasium, register
 from hebbes.environments.morphologies import INTACT
 from hebbes.environments.part_spec import PartSpec, check_gymnasium_wrapper
+from hebbes.environments.wrapper_errors import UsersWrapper
 from hebbes.registry.lookup import find_class
 from hebbes.registry.users_classes import check_arguments, check_class, is_users_class, make_instance
 
@@ -127,7 +128,7 @@ def _apply_batch_wrapper(env: BatchEnv, wrapper: PartSpec) -> BatchEnv:
     check_arguments("wrappers", wrapper.name, found, wrapper.kwargs)
     _check_acts(found, wrapper)
     made: BatchEnv = make_instance("wrappers", wrapper.name, found, env, **wrapper.kwargs)
-    return made
+    return UsersWrapper(made, wrapper.name) if is_users_class(wrapper.name) else made
 
 
 def _check_acts(found: type, wrapper: PartSpec) -> None:

@@ -10,7 +10,6 @@ from hebbes.contracts.errors import close_part
 from hebbes.contracts.randomness import Purpose, derive_simulator_seed
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.make_batch_env import make_batch_env
-from hebbes.environments.wrapper_errors import convert_wrapper_errors
 
 FRAME_INTERVAL = 10
 """Env steps between two observations of the batch, so that they show different scenes."""
@@ -30,8 +29,7 @@ def collect_reference_batch(spec: EnvironmentSpec, num_frames: int, seed: int) -
         frames: list[np.ndarray] = []
         episode = 0
         while len(frames) < num_frames:
-            with convert_wrapper_errors(spec, ValueError):
-                frames += _play_episode(env, space, episode, num_frames - len(frames))
+            frames += _play_episode(env, space, episode, num_frames - len(frames))
             episode += 1
     finally:
         close_part("a wrapper", env)

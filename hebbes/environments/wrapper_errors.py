@@ -1,11 +1,7 @@
-"""Errors of a user's batch wrapper, told apart from those of the environment that it wraps.
-
-What a wrapper returns is checked once before a run starts, and later only if something has failed: a check in every env
-step would cost time.
-"""
+"""Mistakes of a user's batch wrapper, told apart from those of the environment that it wraps."""
 
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,20 +9,67 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 
 from hebbes.contracts.engine import EngineError
-from hebbes.contracts.environment import EnvStep, Space
+from hebbes.contracts.environment import BatchEnv, EnvStep, Space
 from hebbes.environments.environment_spec import EnvironmentSpec
-from hebbes.registry.lookup import find_class
 from hebbes.registry.users_classes import describe_users_error, is_users_class
+from hebbes.wrappers.base import Actions, Active, BatchWrapper, Observations
 
 
-class EnvStepError(ValueError):
-    """A wrapper returned something other than an env step."""
+class WrapperError(EngineError, ValueError):
+    """A user's batch wrapper has raised or returned something wrong. One line names it."""
 
 
-def check_env_step(env_step: Any, num_active: int, space: Space) -> None:
-    """EnvStepError unless `env_step` is an EnvStep with one row of observations of this space for each active one."""
+class UsersWrapper(BatchWrapper):
+    """Goes around a user's batch wrapper, and checks what it returns."""
+
+    def __init__(self, env: BatchEnv, name: str):
+        super().__init__(env)
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        """What a user's other wrapper reads from this one."""
+        if name == "env":
+            raise AttributeError(name)
+        return getattr(self.env, name)
+
+    @property
+    def seeds(self) -> Sequence[int]:  # a wrapper outside of it draws from these
+        """Those of the user's wrapper."""
+        return self.env.seeds
+
+    def start(self, episode: int) -> Observations:
+        """The observations; WrapperError unless there is a row of the space for each sub-environment."""
+        with self._name_in_errors():
+            observations = self.env.start(episode)
+            check_observations(observations, self.num_envs, self.observation_space)
+        return observations
+
+    def step(self, actions: Actions, active: Active) -> EnvStep:
+        """The env step; WrapperError unless it is one."""
+        with self._name_in_errors():
+            env_step = self.env.step(actions, active)
+            _check_env_step(env_step, len(active), self.observation_space)
+        return env_step
+
+    @contextmanager
+    def _name_in_errors(self) -> Iterator[None]:
+        """Names the wrapper in what it raises. Others pass, such as those that a simulator raises while it is stepped.
+
+        The innermost environment in the traceback has raised.
+        """
+        try:
+            yield
+        except Exception as error:
+            owners = [frame.f_locals.get("self") for frame, _ in traceback.walk_tb(error.__traceback__)]
+            innermost = next(each for each in reversed(owners) if hasattr(each, "step"))
+            if innermost is not self and innermost is not self.env:
+                raise
+            raise WrapperError(describe_users_error("wrappers", self._name, error)) from error
+
+
+def _check_env_step(env_step: Any, num_active: int, space: Space) -> None:
     if not isinstance(env_step, EnvStep):
-        raise EnvStepError(f"step must return an EnvStep, got {type(env_step).__name__}")
+        raise ValueError(f"step must return an EnvStep, got {type(env_step).__name__}")
     check_observations(env_step.observations, num_active, space)
     _check_array("rewards", env_step.rewards, (num_active,), "biuf")
     _check_array("terminated", env_step.terminated, (num_active,), "b")
@@ -34,51 +77,24 @@ def check_env_step(env_step: Any, num_active: int, space: Space) -> None:
 
 
 def check_observations(observations: Any, num_active: int, space: Space) -> None:
-    """EnvStepError unless there is one row of observations of this space for each active sub-environment."""
+    """ValueError unless there is one row of observations of this space for each active sub-environment."""
     _check_array("observations", observations, (num_active, *(space.shape or ())), "biuf")
 
 
-def check_actions(space: Space) -> None:
-    """EnvStepError for actions that no policy chooses."""
+def check_actions(spec: EnvironmentSpec, space: Space) -> None:
+    """ValueError for actions that no policy chooses. A user's wrapper must have made this space."""
     is_choice = isinstance(space, Discrete) and space.start == 0
     is_vector = isinstance(space, Box) and len(space.shape) == 1 and space.dtype.kind == "f"
-    if not (is_choice or is_vector):
-        raise EnvStepError(f"action_space must be a Discrete that starts at 0, or a vector of floats, got {space}")
+    names = [repr(each.name) for each in spec.batch_wrappers if is_users_class(each.name)]
+    if names and not (is_choice or is_vector):
+        raise ValueError(
+            f"wrappers {' or '.join(names)} cannot be used: action_space must be a Discrete that starts at 0, or a "
+            f"vector of floats, got {space}"
+        )
 
 
 def _check_array(what: str, array: Any, shape: tuple[int, ...], kinds: str) -> None:
     if not (isinstance(array, np.ndarray) and array.dtype.kind in kinds and array.shape == shape):
         found = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
         wanted = "bool" if kinds == "b" else "an array of numbers"
-        raise EnvStepError(f"{what} must be {wanted} of shape {shape}, got {found}")
-
-
-@contextmanager
-def convert_wrapper_errors(spec: EnvironmentSpec, target: type[ValueError] | type[EngineError]) -> Iterator[None]:
-    """Turns an exception in a method of a user's batch wrapper into `target`, in one line that names the wrapper.
-
-    An EnvStepError names all wrappers of the user's, because any of them may be the cause.
-    Others pass, such as those that a simulator raises while a wrapper steps it.
-    """
-    try:
-        yield
-    except EnvStepError as error:
-        if names := list_users_wrappers(spec):
-            raise target(f"wrappers {' or '.join(map(repr, names))} cannot be used: {error}") from error
-        raise
-    except Exception as error:
-        if name := _find_raising_wrapper(error, spec):
-            raise target(describe_users_error("wrappers", name, error)) from error
-        raise
-
-
-def _find_raising_wrapper(error: Exception, spec: EnvironmentSpec) -> str:
-    """The name of the wrapper, if the innermost environment in the traceback is one of a user's; else empty."""
-    names = {find_class("wrapper", each): each for each in list_users_wrappers(spec)}
-    owners = [type(frame.f_locals.get("self")) for frame, _ in traceback.walk_tb(error.__traceback__)]
-    return next((names.get(each, "") for each in reversed(owners) if each in names or hasattr(each, "step")), "")
-
-
-def list_users_wrappers(spec: EnvironmentSpec) -> list[str]:
-    """The names of the batch wrappers that are not ours."""
-    return [each.name for each in spec.batch_wrappers if is_users_class(each.name)]
+        raise ValueError(f"{what} must be {wanted} of shape {shape}, got {found}")

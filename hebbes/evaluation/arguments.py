@@ -25,14 +25,14 @@ def name_file_in_errors(path: Path) -> Iterator[None]:
     """Turns what other people's code raises while a file is played into a ValueError of one line."""
     try:
         yield
+    except EngineError as error:
+        line = str(error).partition("\n")[0]
+        raise ValueError(f"{path}: {line}{advise_guard(error)}") from error
     except ValueError as error:
         line = join_lines(error)
         if line == str(error):
             raise
         raise ValueError(line) from error
-    except EngineError as error:
-        line = str(error).partition("\n")[0]
-        raise ValueError(f"{path}: {line}{advise_guard(error)}") from error
     except Exception as error:
         raise ValueError(f"{path}: {describe_error(error)}") from error
 

@@ -16,7 +16,6 @@ from hebbes.contracts.randomness import Purpose, derive_simulator_seed, make_gen
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.ids import is_in_gymnasium, register, resolve
 from hebbes.environments.make_batch_env import choose_backend, make_batch_env
-from hebbes.environments.wrapper_errors import convert_wrapper_errors
 from hebbes.evaluation.episode_cap import choose_episode_cap
 from hebbes.execution.chunks import Task
 from hebbes.execution.engine_options import EngineOptions
@@ -140,7 +139,6 @@ def play_episode(
     """
     with (
         _convert_environment_errors(environment),
-        convert_wrapper_errors(environment, ValueError),
         convert_policy_errors(saved.policy, ValueError),
         closing(make_episode_env(environment, episode=episode, seed=seed, render_mode=render_mode)) as env,
     ):

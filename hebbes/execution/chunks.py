@@ -18,7 +18,6 @@ from hebbes.contracts.population import NoisePopulation, Population
 from hebbes.contracts.randomness import Purpose, derive_simulator_seed, make_generator
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.make_batch_env import make_batch_env
-from hebbes.environments.wrapper_errors import convert_wrapper_errors
 from hebbes.execution.cores import Cores
 from hebbes.execution.episode import AbandonedError, Agent, EpisodeResult, run_episode
 from hebbes.execution.join_rollouts import sum_entries
@@ -137,10 +136,7 @@ class ChunkEvaluator:
             key = self._make_key(ids, context, morphology)
             env = self._take_env(key, env_threads)
             try:
-                with (
-                    convert_wrapper_errors(self._task.environment, EngineError),
-                    convert_policy_errors(policy, EngineError),
-                ):
+                with convert_policy_errors(policy, EngineError):
                     played = self._play(env, weights, ids, context, env_threads, tally=tally, recorder=recorder)
                 by_morphology.append(played)
             except BaseException:

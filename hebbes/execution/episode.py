@@ -218,23 +218,22 @@ def run_episode(
     live = _LiveMembers(weights, observations, agent.policy.initial_state(weights, rngs, buffers))
     live.drop_nonfinite(_OBSERVATION, observations)
     tallies = Tallies(env)
-    with tallies.explain_errors():
-        while len(live.members) and live.num_env_steps != max_episode_steps:
-            if abandoned is not None and abandoned.is_set():
-                raise AbandonedError
-            if tally is not None:
-                tally.add(live.members, live.observations)
-            begun = perf_counter()
-            actions = HEADS[agent.action_head](live.compute_outputs(agent.policy, buffers))
-            tallies.record_policy_time(begun)
-            if not len(live.members):
-                break
-            if collector is not None:
-                actions = collector.choose_actions(live.observations, actions)
-            begun = perf_counter()
-            env_step = env.step(actions, live.members)
-            tallies.record(actions, env_step, begun)
-            if collector is not None:
-                collector.record(live.members, actions, env_step)
-            live.record_env_step(env_step)
+    while len(live.members) and live.num_env_steps != max_episode_steps:
+        if abandoned is not None and abandoned.is_set():
+            raise AbandonedError
+        if tally is not None:
+            tally.add(live.members, live.observations)
+        begun = perf_counter()
+        actions = HEADS[agent.action_head](live.compute_outputs(agent.policy, buffers))
+        tallies.record_policy_time(begun)
+        if not len(live.members):
+            break
+        if collector is not None:
+            actions = collector.choose_actions(live.observations, actions)
+        begun = perf_counter()
+        env_step = env.step(actions, live.members)
+        tallies.record(actions, begun)
+        if collector is not None:
+            collector.record(live.members, actions, env_step)
+        live.record_env_step(env_step)
     return live.end(tallies.sums)

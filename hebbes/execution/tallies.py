@@ -3,8 +3,6 @@
 A number close to a bound of the action space is saturated: a small change of the policy has no effect there.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from time import perf_counter
 from typing import Any
 
@@ -12,8 +10,7 @@ import numpy as np
 from gymnasium.spaces import Box
 from jaxtyping import Shaped
 
-from hebbes.contracts.environment import BatchEnv, EnvStep
-from hebbes.environments.wrapper_errors import check_env_step
+from hebbes.contracts.environment import BatchEnv
 from hebbes.execution.kernels import env_steps
 
 MARGIN = 0.01
@@ -25,33 +22,21 @@ class Tallies:
 
     def __init__(self, env: BatchEnv):
         """Takes the bounds from the outermost wrapper, or the environment, that has any."""
-        self._env, self._bounds = env, _find_saturation_bounds(env)
-        self._last: tuple[EnvStep, int] | None = None
+        self._bounds = _find_saturation_bounds(env)
         self.sums = {"saturated_actions": 0.0, "bounded_actions": 0.0, "policy_seconds": 0.0, "simulator_seconds": 0.0}
 
     def record_policy_time(self, begun: float) -> None:
         """Adds the time since `begun`, a time of `perf_counter`, to that of the policy."""
         self.sums["policy_seconds"] += perf_counter() - begun
 
-    def record(self, actions: Shaped[np.ndarray, "active ..."], env_step: EnvStep, begun: float) -> None:
+    def record(self, actions: Shaped[np.ndarray, "active ..."], begun: float) -> None:
         """Adds the time since `begun` to that of the simulator, and counts saturated numbers."""
         self.sums["simulator_seconds"] += perf_counter() - begun
-        self._last = env_step, len(actions)
         if self._bounds is not None:
             low, high = self._bounds
             rows = actions.reshape(len(actions), len(low)).astype(low.dtype, copy=False)
             self.sums["saturated_actions"] += env_steps.count_outside(rows, low, high)
             self.sums["bounded_actions"] += actions.size
-
-    @contextmanager
-    def explain_errors(self) -> Iterator[None]:
-        """After an exception, refuses the last env step if it is wrong: a wrapper of a user's may have returned it."""
-        try:
-            yield
-        except Exception:
-            if self._last is not None:
-                check_env_step(*self._last, self._env.observation_space)
-            raise
 
 
 def _find_saturation_bounds(env: Any) -> tuple[np.ndarray, np.ndarray] | None:

@@ -48,9 +48,6 @@ class EarlyStop(BatchWrapper):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        from hebbes.wrappers.kernels.streaks import find_hopeless
-
-        self._find_hopeless = find_hopeless
         self._longest = np.iinfo(np.int64).max if self.negative_streak is None else self.negative_streak
         self._streaks = np.zeros(self.num_envs, np.int64)
         self._env_steps = np.zeros(self.num_envs, np.int64)
@@ -64,9 +61,11 @@ class EarlyStop(BatchWrapper):
     def step(self, actions: Actions, active: Active) -> EnvStep:
         """Steps the sub-environments `active` and truncates hopeless episodes."""
         env_step = self.env.step(actions, active)
-        rewards = env_step.rewards.astype(np.float64, copy=False)
-        rule = self._longest, self.grace_steps, self.counts_grace
-        hopeless = self._find_hopeless(active, rewards, *rule, self._env_steps, self._streaks)
+        self._env_steps[active] += 1
+        past_grace = self._env_steps[active] > self.grace_steps
+        counted = (env_step.rewards < 0) & (past_grace | self.counts_grace)
+        self._streaks[active] = np.where(counted, self._streaks[active] + 1, 0)
+        hopeless = past_grace & (self._streaks[active] > self._longest)
         if not np.count_nonzero(hopeless):  # faster than `any`
             return env_step
         return replace(env_step, truncated=env_step.truncated | (hopeless & ~env_step.terminated))

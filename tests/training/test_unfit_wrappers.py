@@ -36,6 +36,32 @@ def test_before_the_run_nothing_is_written(name, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+OUTSIDE = {"ours": {"early_stop_negative_streak": 3}, "users": {"wrappers": ("unfit_wrappers:Forwards",)}}
+"""What is put on outside of a user's wrapper."""
+
+
+@unchecked()
+@pytest.mark.parametrize("from_call", [0, 12])
+@pytest.mark.parametrize("outside", OUTSIDE)
+@pytest.mark.parametrize("name", ["StepsToNothing", "RewardsInList"])
+def test_the_wrapper_is_named_that_returned_it_and_none_around_it(name, outside, from_call, tmp_path):
+    options = {**OUTSIDE[outside], "population_size": 2, "engine": "in_process", "eval_every": 100}
+    options["wrappers"] = ({f"unfit_wrappers:{name}": {"from_call": from_call}}, *options.get("wrappers", ()))
+    with pytest.raises((ValueError, EngineError)) as refused:
+        (run,) = prepare(make_scripted_config(tmp_path, **options))
+        execute(run)
+    assert find_complaint(name, 3 if from_call else 1) in str(refused.value)
+    assert "Forwards" not in str(refused.value)
+
+
+@unchecked()
+def test_a_wrapper_reads_what_another_one_has(tmp_path):
+    (run,) = prepare(
+        make_scripted_config(tmp_path, wrappers=("unfit_wrappers:Counts", "unfit_wrappers:ReadsCount"), generations=1)
+    )
+    assert execute(run).is_complete
+
+
 @unchecked()
 def test_the_first_observations_are_looked_at_too(tmp_path):
     with pytest.raises(ValueError, match=r"'unfit_wrappers:StartsWithList' .*: observations must be .*, got list"):

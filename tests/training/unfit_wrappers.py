@@ -73,3 +73,31 @@ class FailsToClose(BatchWrapper):
     def close(self):
         super().close()
         raise KeyError("handle")
+
+
+class Forwards(BatchWrapper):
+    """Reads what it is given, and does nothing wrong itself."""
+
+    def step(self, actions, active):
+        stepped = super().step(actions, active)
+        assert len(stepped.rewards) == len(active)
+        return stepped
+
+
+class Counts(BatchWrapper):
+    """Has an attribute that no other wrapper has."""
+
+    def start(self, episode):
+        self.count = 0
+        return super().start(episode)
+
+    def step(self, actions, active):
+        self.count += 1
+        return super().step(actions, active)
+
+
+class ReadsCount(BatchWrapper):
+    def step(self, actions, active):
+        stepped = super().step(actions, active)
+        assert self.env.count > 0
+        return stepped

@@ -6,12 +6,10 @@ import numpy as np
 from gymnasium.spaces import Discrete
 from jaxtyping import Float32
 
-from hebbes.contracts.engine import EngineError
 from hebbes.contracts.errors import close_part, convert_foreign_exits
 from hebbes.contracts.policy import Buffers
 from hebbes.contracts.randomness import Purpose, derive_simulator_seed, make_generator
 from hebbes.environments.make_batch_env import make_batch_env
-from hebbes.environments.wrapper_errors import convert_wrapper_errors
 from hebbes.execution.chunks import Task
 from hebbes.execution.episode import EpisodeResult, run_episode
 from hebbes.execution.transitions import Collector
@@ -48,7 +46,7 @@ class Episodes:
         EngineError for a mistake of a user's wrapper, ForeignExitError if the simulator calls `sys.exit`.
         """
         rng = make_generator(self._task.seed, Purpose.TRAINING, generation=number)
-        with convert_foreign_exits(), convert_wrapper_errors(self._task.environment, EngineError):
+        with convert_foreign_exits():
             return run_episode(
                 self._task.agent,
                 self._env,
