@@ -72,6 +72,7 @@ class Benchmark:
         self._arguments, self._kept = arguments, KeptResults(arguments.results)
         self.results = self._kept.by_name
         settings = {name: vars(arguments)[name] for name in ("episode_length", "hidden_sizes", "gradient_steps")}
+        settings["generations"] = [FIRST, LAST]
         if self.results.setdefault("settings", settings) != settings:
             raise SystemExit(f"{arguments.results} has results with other settings: {self.results['settings']}")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.asynchrony import FIRST, LAST
 from benchmarks.asynchrony_model import (
     Costs,
     Moment,
@@ -112,7 +113,7 @@ def test_extrapolation_and_interpolation():
 
 
 def make_results(costs):
-    found = {"settings": SMALL, "costs 1": asdict(costs), "costs 2": asdict(costs)}
+    found = {"settings": {**SMALL, "generations": [FIRST, LAST]}, "costs 1": asdict(costs), "costs 2": asdict(costs)}
     measured = {"seconds": 0.01, "rl_share": 0.5}
     return found | {f"measured {algorithm} {workers}": measured for algorithm, workers in ROWS if workers < 3}
 

@@ -12,7 +12,7 @@ from typing import Any
 
 
 def import_envpool() -> Any:
-    """The package. ImportError if it is not installed."""
+    """The package. ImportError if it is not installed. A family is no attribute of it until somebody imports that."""
     found, families = find_spec("envpool"), []
     if found is not None and found.origin is not None and "envpool" not in sys.modules:
         root = Path(found.origin).parent

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, cast
 
 import gymnasium
 
@@ -128,7 +128,7 @@ def _apply_batch_wrapper(env: BatchEnv, wrapper: PartSpec) -> BatchEnv:
     check_arguments("wrappers", wrapper.name, found, wrapper.kwargs)
     _check_acts(found, wrapper)
     made: BatchEnv = make_instance("wrappers", wrapper.name, found, env, **wrapper.kwargs)
-    return UsersWrapper(made, wrapper.name) if is_users_class(wrapper.name) else made
+    return cast(BatchEnv, UsersWrapper(made, wrapper.name)) if is_users_class(wrapper.name) else made
 
 
 def _check_acts(found: type, wrapper: PartSpec) -> None:

@@ -1,7 +1,7 @@
 """Mistakes of a user's batch wrapper, told apart from those of the environment that it wraps."""
 
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,42 +12,40 @@ from hebbes.contracts.engine import EngineError
 from hebbes.contracts.environment import BatchEnv, EnvStep, Space
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.registry.users_classes import describe_users_error, is_users_class
-from hebbes.wrappers.base import Actions, Active, BatchWrapper, Observations
+from hebbes.wrappers.base import Actions, Active, Observations
+
+_WRAPPER, _NAME = "_guarded_wrapper", "_guarded_name"
 
 
 class WrapperError(EngineError, ValueError):
     """A user's batch wrapper has raised or returned something wrong. One line names it."""
 
 
-class UsersWrapper(BatchWrapper):
-    """Goes around a user's batch wrapper, and checks what it returns."""
+class UsersWrapper:
+    """Goes around a user's batch wrapper, and checks what it returns. All else is that of the wrapper."""
 
-    def __init__(self, env: BatchEnv, name: str):
-        super().__init__(env)
-        self._name = name
+    def __init__(self, wrapper: BatchEnv, name: str):
+        vars(self).update({_WRAPPER: wrapper, _NAME: name})
 
     def __getattr__(self, name: str) -> Any:
-        """What a user's other wrapper reads from this one."""
-        if name == "env":
+        if name == _WRAPPER:  # while it is copied
             raise AttributeError(name)
-        return getattr(self.env, name)
+        return getattr(vars(self)[_WRAPPER], name)
 
-    @property
-    def seeds(self) -> Sequence[int]:  # a wrapper outside of it draws from these
-        """Those of the user's wrapper."""
-        return self.env.seeds
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(vars(self)[_WRAPPER], name, value)
 
     def start(self, episode: int) -> Observations:
         """The observations; WrapperError unless there is a row of the space for each sub-environment."""
         with self._name_in_errors():
-            observations = self.env.start(episode)
+            observations = vars(self)[_WRAPPER].start(episode)
             check_observations(observations, self.num_envs, self.observation_space)
         return observations
 
     def step(self, actions: Actions, active: Active) -> EnvStep:
         """The env step; WrapperError unless it is one."""
         with self._name_in_errors():
-            env_step = self.env.step(actions, active)
+            env_step = vars(self)[_WRAPPER].step(actions, active)
             _check_env_step(env_step, len(active), self.observation_space)
         return env_step
 
@@ -61,10 +59,15 @@ class UsersWrapper(BatchWrapper):
             yield
         except Exception as error:
             owners = [frame.f_locals.get("self") for frame, _ in traceback.walk_tb(error.__traceback__)]
-            innermost = next(each for each in reversed(owners) if hasattr(each, "step"))
-            if innermost is not self and innermost is not self.env:
+            innermost = next(each for each in reversed(owners) if _is_batch_env(each))
+            if innermost is not self and innermost is not vars(self)[_WRAPPER]:
                 raise
-            raise WrapperError(describe_users_error("wrappers", self._name, error)) from error
+            raise WrapperError(describe_users_error("wrappers", vars(self)[_NAME], error)) from error
+
+
+def _is_batch_env(thing: object) -> bool:
+    """Whether its class has the two calls of a BatchEnv. A helper of a wrapper may have something called step."""
+    return hasattr(type(thing), "start") and hasattr(type(thing), "step")
 
 
 def _check_env_step(env_step: Any, num_active: int, space: Space) -> None:

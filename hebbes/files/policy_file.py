@@ -18,7 +18,8 @@ from gymnasium import Space
 from gymnasium.spaces import Discrete
 from jaxtyping import Float32
 
-from hebbes.contracts.plain_values import find_leaves
+from hebbes.contracts.option import find_unused_options, list_options
+from hebbes.contracts.plain_values import find_leaves, make_list
 from hebbes.contracts.policy import Buffers, Policy
 from hebbes.environments.environment_spec import EnvironmentSpec, spec_from_json, spec_to_json
 from hebbes.files.atomic_file import write_atomically
@@ -148,6 +149,13 @@ def _describe(name: str, policy: Policy, action_head: str, environment: Environm
     if "name" in fields:
         raise ValueError(f"policy {name!r} must not have a field called name, which policy files use")
     return {"policy": {"name": name, **fields}, "action_head": action_head, "environment": spec_to_json(environment)}
+
+
+def list_policy_options(policy: Policy) -> dict[str, Any]:
+    """The options that a policy uses, in plain types."""
+    values = {each.name: getattr(policy, each.name) for each in list_options(type(policy))}
+    unused = find_unused_options(type(policy), values)
+    return {name: make_list(value) for name, value in values.items() if name not in unused}
 
 
 def _replace_non_finite(value: Any) -> Any:

@@ -21,10 +21,10 @@ from hebbes.options.resuming import resume_config
 from hebbes.options.sources import Source, SourceReader, find_deciding_options, name_in_errors
 from hebbes.options.texts import GivenOption, format_options, split_arguments
 from hebbes.recording.standard_output import print_or_exit
-from hebbes.registry.former_names import rename_classes
+from hebbes.registry.former_names import MISSING_OPTIONS, rename_classes
 from hebbes.registry.lookup import check_allowed
 from hebbes.training.config import TrainConfig, find_users_modules, make_config
-from hebbes.training.owners import Owner, list_all_owners, list_owners
+from hebbes.training.owners import INCIDENTAL, Owner, list_all_owners, list_fixed_owners, list_owners, shorten_names
 
 PRINT_CONFIG = "print_config"
 FOOTER = (
@@ -66,7 +66,7 @@ def resolve_config(trainer: str, given: Sequence[GivenOption]) -> TrainConfig:
     named, later = find_deciding_options(trainer, given), [Source("", given)]
     if "config" in named:
         options = _read_option_file(trainer, named["config"], named.get("import", ()))
-        file = Source(named["config"], format_options(rename_classes(options)))
+        file = Source(named["config"], format_options(options))
         with name_in_errors(file):
             named = {**find_deciding_options(trainer, file.given), **named}
         later = [file, *later]
@@ -104,20 +104,29 @@ def resolve_config(trainer: str, given: Sequence[GivenOption]) -> TrainConfig:
 
 
 def _read_option_file(trainer: str, path: str, imports: Sequence[str]) -> dict[str, Any]:
-    """The options in a YAML file, or those by which a policy file was trained.
+    """The options in a YAML file, or those by which a policy file was trained, without those of the run.
 
     The user's own modules that a policy file names must be in packages of `imports`.
     """
     if not path.endswith(POLICY_SUFFIX) and not path.startswith(PREFIX):
-        return read_yaml(Path(path))
+        return rename_classes(read_yaml(Path(path)))
 
     from hebbes.files.policy_file import read_policy_file  # imports Gymnasium
 
-    options = read_policy_file(path, imports).provenance.get("options")
-    if not isinstance(options, dict):
+    trained = read_policy_file(path, imports).provenance.get("options")
+    if not isinstance(trained, dict):
         raise ValueError(f"config {path} does not hold the options of its training")
+    owners = [owner for owner in list_fixed_owners(trainer) if owner.kind in INCIDENTAL]
+    incidental = {each.short_name for owner in owners for each in owner.options}
     with name_in_errors(Source(path, ())):
-        check_allowed(find_users_modules(trainer, options), imports)
+        shortened = shorten_names(trainer, trained)
+        options = rename_classes({name: value for name, value in shortened.items() if name not in incidental})
+        if options.get("early_stop_grace_steps"):
+            options = {**MISSING_OPTIONS, **options}
+        try:
+            check_allowed(find_users_modules(trainer, options), imports)
+        except (TypeError, AttributeError) as error:
+            raise ValueError(f"its options make no sense: {error}") from error
     return options
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from hebbes.environments.morphologies import INTACT, shorten_morphology_name
 from hebbes.evaluation.entries import Entry, EvaluationResult
 from hebbes.evaluation.episode_cap import describe_played_environment
-from hebbes.files.policy_file import SavedPolicy
+from hebbes.files.policy_file import SavedPolicy, list_policy_options
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.options.method import START, Method, find_method, group_by_method
 from hebbes.recording.standard_output import make_printable
@@ -71,10 +71,14 @@ def _find_methods(group: Group) -> dict[str, list[int]]:
 
 
 def _find_method(saved: SavedPolicy) -> Method:
-    """The method by which a policy was trained: its options. Of a file that lacks them, only the policy is known."""
+    """The method by which a policy was trained: its options, and those of the policy itself.
+
+    The latter differ in files that were merged by earlier versions. Those of even earlier ones lack the former.
+    """
     trained, start = saved.provenance.get("options"), saved.provenance.get(START)
     options = trained if isinstance(trained, dict) else {}
-    return find_method({"policy": saved.policy_name, **options} | ({START: start} if start else {}))
+    own = list_policy_options(saved.policy)
+    return find_method({"policy": saved.policy_name, **options, **own} | ({START: start} if start else {}))
 
 
 def compare_all_methods(group: Group, methods: Methods) -> dict[tuple[str, str], Comparison]:

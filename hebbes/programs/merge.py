@@ -4,12 +4,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hebbes.contracts.option import check_options, find_unused_options, list_options, option
-from hebbes.contracts.plain_values import make_list
+from hebbes.contracts.option import check_options, option
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.execution.provenance import find_conditions
 from hebbes.files.output_file import check_output, write_output
-from hebbes.files.policy_file import SavedPolicy, read_policy_file
+from hebbes.files.policy_file import SavedPolicy, list_policy_options, read_policy_file
 from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.rule_merging import MergeResult, merge_rules
 from hebbes.training.program_words import format_continue_command
@@ -57,20 +56,21 @@ def merge(config: MergeConfig) -> str:
 def _describe_origin(config: MergeConfig, saved: SavedPolicy, policy: Hebbian) -> dict[str, Any]:
     """Where the merged rules come from. The options are those of the training, with those of the merged policy."""
     origin, spec = dict(saved.provenance), saved.environment
-    trained = origin.pop("options", {"environment": spec.environment, "policy": saved.policy_name})
+    known = {
+        "environment": spec.environment,
+        "import": list(spec.imports),
+        "env_kwargs": dict(spec.env_kwargs),
+        "morphologies": list(spec.morphologies),
+        "policy": saved.policy_name,
+        "observation_normalization": "observation_mean" in saved.buffers,
+    }
+    trained = origin.pop("options", known)  # which files of earlier versions lack
     return {
         "merged_from": {"path": config.path_weights, **origin},
         "merge_seed": config.seed,
         **find_conditions(),
-        "options": trained | _list_policy_options(policy),
+        "options": trained | list_policy_options(policy),
     }
-
-
-def _list_policy_options(policy: Hebbian) -> dict[str, Any]:
-    """The options that a policy uses, in plain types."""
-    values = {each.name: getattr(policy, each.name) for each in list_options(type(policy))}
-    unused = find_unused_options(type(policy), values)
-    return {name: make_list(value) for name, value in values.items() if name not in unused}
 
 
 def _describe_result(result: MergeResult, before: int, config: MergeConfig) -> list[str]:

@@ -122,8 +122,8 @@ class MetricsWriter:
 
     def _add_columns(self) -> None:
         """Writes the file anew, with the columns that it lacks. They are empty in the rows so far."""
-        rows = self._path.read_bytes().partition(b"\n")[2]
-        lacking = b"," * (len(self._columns) - len(self._header))
+        header, _, rows = self._path.read_bytes().partition(b"\n")  # an earlier attempt may have failed half-way
+        lacking = b"," * (len(self._columns) - len(header.split(b",")))
         write_atomically(self._path, _format_line(self._columns) + rows.replace(b"\n", lacking + b"\n"))
         self._file.close()
         self._file, self._header = AppendedFile(self._path), self._columns

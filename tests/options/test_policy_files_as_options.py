@@ -111,15 +111,61 @@ def test_a_file_that_does_not_hold_options_is_refused(tmp_path):
         parse("--config", str(path))
 
 
-def test_options_that_name_code_which_is_not_allowed_are_refused(tmp_path):
-    module, path = "hebbes_test_module_that_nobody_has", tmp_path / "a.dat"
+MODULE = "hebbes_test_module_that_nobody_has"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"wrappers": [f"{MODULE}:Mine"]},
+        {"environment.wrappers": [{f"{MODULE}:Mine": {}}]},
+        {"import": [MODULE]},
+        {"environment.imports": [MODULE]},
+        {"strategy": f"{MODULE}:Mine"},
+        {"evolution.policy": f"{MODULE}:Mine"},
+    ],
+)
+def test_options_that_name_code_which_is_not_allowed_are_refused(options, tmp_path):
+    path = tmp_path / "a.dat"
     saved = save_trained_policy(parse("--environment", PENDULUM), path)
-    saved.provenance["options"]["wrappers"] = [f"{module}:Mine"]
+    saved.provenance["options"] = {"environment": PENDULUM, **options}
     save_policy(path, saved)
-    with pytest.raises(ValueError, match=rf"a.dat: needs code from the module '{module}'; .* --import {module}"):
+    with pytest.raises(ValueError, match=rf"a.dat: needs code from the module '{MODULE}'; .* --import {MODULE}"):
         parse("--config", str(path))
-    with pytest.raises(ValueError, match=f"cannot import '{module}'"):  # it is imported if allowed
-        parse("--config", str(path), "--import", module)
+    with pytest.raises(ValueError, match=f"cannot import '{MODULE}'"):  # it is imported if allowed
+        parse("--config", str(path), "--import", MODULE)
+
+
+def test_options_of_the_run_in_a_file_are_left_out(tmp_path):
+    path = tmp_path / "a.dat"
+    saved = save_trained_policy(parse("--environment", PENDULUM), path)
+    saved.provenance["options"] |= {"run.folder": "elsewhere", "resume": "elsewhere", "loggers": [f"{MODULE}:Mine"]}
+    save_policy(path, saved)
+    config = parse("--config", str(path))
+    assert (config.run.folder, config.run.resume, config.run.loggers) == ("weights", None, ())
+
+
+@pytest.mark.parametrize("wrappers", [None, [None], [[]], "text", 3])
+def test_options_that_make_no_sense_are_refused_in_one_line(wrappers, tmp_path):
+    path = tmp_path / "a.dat"
+    saved = save_trained_policy(parse("--environment", PENDULUM), path)
+    saved.provenance["options"]["wrappers"] = wrappers
+    save_policy(path, saved)
+    with pytest.raises(ValueError, match=r"a\.dat: ") as refused:
+        parse("--config", str(path))
+    assert "\n" not in str(refused.value)
+
+
+def test_a_file_of_an_earlier_version_has_the_names_and_values_of_today(tmp_path):
+    path = tmp_path / "a.dat"
+    saved = save_trained_policy(parse("--environment", PENDULUM), path)
+    earlier = {"strategy": "strategies.cma_es:CmaEs", "early_stop_negative_streak": 20, "early_stop_grace_steps": 5}
+    kept = {name: saved.provenance["options"][name] for name in ("environment", "policy")}
+    saved.provenance["options"] = {**kept, **earlier}
+    save_policy(path, saved)
+    config = parse("--config", str(path))
+    (wrapper,) = make_environment_spec(config).training_wrappers
+    assert config.choices.method.endswith("cma_es:CMAES") and wrapper.kwargs["counts_grace"]
 
 
 def test_the_defaults_of_early_stopping_are_those_of_a_training_without_it():

@@ -117,6 +117,15 @@ def test_a_file_says_where_its_run_started(weights, tmp_path, capfd):
     assert [each["method"] for each in found["methods"]] == ["openai_es", f"openai_es init_from={start}"]
 
 
+def test_a_file_whose_policy_differs_from_its_training_is_of_another_method(weights, tmp_path, capfd):
+    path, other = weights / "Scripted-v0" / "cem" / "best.dat", tmp_path / "other.dat"
+    saved = read_policy_file(path, ["tests.scripted"])
+    options = {**saved.provenance["options"], "bias": not saved.policy.bias}
+    save_policy(other, replace(saved, provenance={**saved.provenance, "options": options}))
+    found = json.loads(call_command(capfd, "compare", path, other, "--json", *FLAGS))
+    assert [each["method"] for each in found["methods"]] == ["cem"]  # that of the policy counts
+
+
 def test_of_a_file_without_the_options_of_its_training_the_policy_is_known(weights, tmp_path, capfd):
     path = weights / "Scripted-v0" / "cem" / "best.dat"
     bare = tmp_path / "bare.dat"

@@ -144,6 +144,18 @@ def test_rows_wait_while_columns_cannot_be_added(tmp_path):
     assert path.read_text() == "generation,learning_rate,sigma\n1,0.5,\n2,,1.0\n3,,2.0\n"
 
 
+def test_columns_are_added_once_if_an_attempt_fails_after_it(tmp_path, monkeypatch):
+    path = tmp_path / "metrics.csv"
+    path.write_text("generation\n1\n")
+    with MetricsWriter(path) as writer:
+        with monkeypatch.context() as patched:
+            patched.setattr("hebbes.files.atomic_file.sync_folder", lambda folder: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                writer.write({"generation": 2, "nodes": 3})
+        writer.write({"generation": 3, "nodes": 4})
+    assert path.read_text() == "generation,nodes\n1,\n2,3\n3,4\n"
+
+
 def test_rows_that_the_disk_refuses_are_written_once_there_is_room(tmp_path):
     path = tmp_path / "metrics.csv"
     with MetricsWriter(path) as writer:

@@ -55,11 +55,16 @@ def test_the_wrapper_is_named_that_returned_it_and_none_around_it(name, outside,
 
 
 @unchecked()
-def test_a_wrapper_reads_what_another_one_has(tmp_path):
-    (run,) = prepare(
-        make_scripted_config(tmp_path, wrappers=("unfit_wrappers:Counts", "unfit_wrappers:ReadsCount"), generations=1)
-    )
+def test_a_wrapper_reads_and_writes_what_another_one_has(tmp_path):
+    names = ("Counts", "Scales", "ReadsAndWrites")
+    options = {"wrappers": tuple(f"unfit_wrappers:{name}" for name in names), "generations": 1}
+    (run,) = prepare(make_scripted_config(tmp_path, **options))
     assert execute(run).is_complete
+
+
+def test_a_wrapper_is_named_for_its_helper(tmp_path):
+    with pytest.raises(ValueError, match=r"'unfit_wrappers:FailsInHelper' cannot be used: ZeroDivisionError"):
+        prepare(make_scripted_config(tmp_path, wrappers=("unfit_wrappers:FailsInHelper",)))
 
 
 @unchecked()

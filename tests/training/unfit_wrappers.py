@@ -96,8 +96,38 @@ class Counts(BatchWrapper):
         return super().step(actions, active)
 
 
-class ReadsCount(BatchWrapper):
+class Scales(BatchWrapper):
+    scale = 1.0
+
     def step(self, actions, active):
         stepped = super().step(actions, active)
-        assert self.env.count > 0
+        return change(stepped, rewards=stepped.rewards * self.scale)
+
+
+class ReadsAndWrites(BatchWrapper):
+    """Uses attributes of the wrapper that it is around, and of the one within that."""
+
+    def start(self, episode):
+        observations = super().start(episode)
+        self.env.scale = 0.0
+        assert len(self.env.np_random) == self.num_envs and self.env._episode == episode
+        return observations
+
+    def step(self, actions, active):
+        stepped = super().step(actions, active)
+        assert self.env.env.count > 0 and not stepped.rewards.any()
         return stepped
+
+
+class Helper:
+    """Has something called step that is none of an environment."""
+
+    step = 0
+
+    def fail(self):
+        raise ZeroDivisionError("helper")
+
+
+class FailsInHelper(BatchWrapper):
+    def step(self, actions, active):
+        Helper().fail()
