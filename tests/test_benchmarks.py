@@ -5,11 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks import interval_errors, startup
+from benchmarks.attractors import measure_change
 from benchmarks.kept_results import KeptResults
 from benchmarks.optimizers import Budget, Problem, format_median, run_ours
+from hebbes.evaluation.weight_recording import WeightRecording
 from hebbes.registry.lookup import list_names
 
 ROOT = Path(__file__).parent.parent
@@ -180,3 +183,10 @@ def test_what_is_kept_is_not_measured_again(tmp_path, capsys):
     again.measure({"a": fail, "b": count})
     assert again.by_name == json.loads(path.read_text()) == {"a": 1, "b": 2}
     assert capsys.readouterr().err == "a 1\nb 2\n"
+
+
+def test_the_change_of_a_weight_is_that_of_an_env_step():
+    changes = np.array([[1.0, 3.0], [2.0, 6.0], [100.0, 100.0]])  # of two layers, at the updates
+    recording = WeightRecording([np.zeros((20, 2), np.float32)], np.array([4, 8, 16]), changes)
+    assert measure_change(recording, 0, 10) == pytest.approx((2 + 4) / 10)
+    assert np.isnan(measure_change(recording, 0, 21))  # it ended before

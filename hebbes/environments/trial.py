@@ -33,8 +33,10 @@ def start_and_check(env: BatchEnv, spec: EnvironmentSpec) -> None:
     names the wrapper if a user's wrapper does so. What `start` raises passes.
     """
     env.start(0)
-    check_actions(spec, env.action_space)
-    if spec.backend != "gymnasium" and not any(is_users_class(each.name) for each in spec.batch_wrappers):
+    users_wrappers = [each.name for each in spec.batch_wrappers if is_users_class(each.name)]
+    if users_wrappers:
+        check_actions(env.action_space, users_wrappers)
+    elif spec.backend != "gymnasium":
         return
     env_step = _step_once(env, _make_allowed_action(env.action_space))
     if env_step.faults:

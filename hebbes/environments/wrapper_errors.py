@@ -1,7 +1,7 @@
 """Mistakes of a user's batch wrapper, told apart from those of the environment that it wraps."""
 
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,8 +10,7 @@ from gymnasium.spaces import Box, Discrete
 
 from hebbes.contracts.engine import EngineError
 from hebbes.contracts.environment import BatchEnv, EnvStep, Space
-from hebbes.environments.environment_spec import EnvironmentSpec
-from hebbes.registry.users_classes import describe_users_error, is_users_class
+from hebbes.registry.users_classes import describe_users_error
 from hebbes.wrappers.base import Actions, Active, Observations
 
 _WRAPPER, _NAME = "_guarded_wrapper", "_guarded_name"
@@ -84,15 +83,14 @@ def check_observations(observations: Any, num_active: int, space: Space) -> None
     _check_array("observations", observations, (num_active, *(space.shape or ())), "biuf")
 
 
-def check_actions(spec: EnvironmentSpec, space: Space) -> None:
-    """ValueError for actions that no policy chooses. A user's wrapper must have made this space."""
+def check_actions(space: Space, names: Sequence[str]) -> None:
+    """ValueError for actions that no policy chooses. One of the user's wrappers of these names has made the space."""
     is_choice = isinstance(space, Discrete) and space.start == 0
     is_vector = isinstance(space, Box) and len(space.shape) == 1 and space.dtype.kind == "f"
-    names = [repr(each.name) for each in spec.batch_wrappers if is_users_class(each.name)]
-    if names and not (is_choice or is_vector):
+    if not (is_choice or is_vector):
         raise ValueError(
-            f"wrappers {' or '.join(names)} cannot be used: action_space must be a Discrete that starts at 0, or a "
-            f"vector of floats, got {space}"
+            f"wrappers {' or '.join(map(repr, names))} cannot be used: action_space must be a Discrete that starts at "
+            f"0, or a vector of floats, got {space}"
         )
 
 

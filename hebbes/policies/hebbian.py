@@ -97,6 +97,11 @@ class Hebbian(SizedPolicy):
         """Number of inputs of the first plastic layer, then the number of neurons of each plastic layer."""
         return (self._convolutions[1], *self.hidden_sizes, self.num_outputs)
 
+    @property
+    def _averaged_sizes(self) -> tuple[int, ...]:
+        """Numbers of neurons whose activities are averaged: those of all layers, or of none."""
+        return self.sizes if self.activity_window > 1 else ()
+
     @cached_property
     def plastic_shapes(self) -> dict[str, tuple[int, ...]]:
         """(out, in) of each plastic layer, by name."""
@@ -162,14 +167,14 @@ class Hebbian(SizedPolicy):
             "env_steps": np.zeros(members, np.int64),
             "rewards": np.zeros(members, np.float32),
             "traces": [np.zeros((members, *shape), np.float32) for shape in traced],
-            "windows": make_windows(members, self.activity_window, self.sizes) if self.activity_window > 1 else [],
+            "windows": make_windows(members, self.activity_window, self._averaged_sizes),
             "window_counts": [np.zeros(members, np.int64)],
         }
 
     def estimate_state_bytes(self, *, low_rank: bool) -> int:
         """Bytes of a member's weights, traces and windows, and of its row if that is made from low-rank weights."""
         num_synapses = sum(prod(shape) for shape in self.plastic_shapes.values())
-        num_activities = self.activity_window * sum(self.sizes) if self.activity_window > 1 else 0
+        num_activities = self.activity_window * sum(self._averaged_sizes)
         num_numbers = num_synapses * (1 + self.eligibility) + num_activities + self.layout.num_params * low_rank
         return 4 * num_numbers
 
@@ -214,7 +219,7 @@ class Hebbian(SizedPolicy):
                 new[-1][state["silent"][number]] = 0
         if self.output_activity == "raw":
             new[-1] = outputs.copy()  # the caller may change the outputs
-        if self.activity_window > 1:
+        if state["windows"]:
             (counts,) = state["window_counts"]
             new = average_activities(state["windows"], counts, new)
         state["activities"] = new
