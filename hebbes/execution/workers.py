@@ -104,17 +104,16 @@ class ProcessWorker:
         return ticket, answer
 
     def _has_ended(self) -> bool:
-        """Whether the process ends within `STOP_SECONDS`. Its number stays its own until its exit code is asked for.
+        """Whether the process ends within `STOP_SECONDS`.
 
         Its sentinel alone would not tell: on a busy machine there is time between the end of its pipes and its own.
         """
-        wait([self.process.sentinel], STOP_SECONDS)  # another process may ask for its exit code, and tells it then
+        wait([self.process.sentinel], STOP_SECONDS)
         deadline = time.monotonic() + STOP_SECONDS
-        with suppress(ChildProcessError):  # multiprocessing has asked
-            while os.waitid(os.P_PID, self.process.pid or 0, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
-                if time.monotonic() > deadline:
-                    return False
-                time.sleep(0.001)
+        while self.process.exitcode is None:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.001)
         return True
 
 
