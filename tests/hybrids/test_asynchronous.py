@@ -122,21 +122,6 @@ def test_without_rl_it_is_an_evolution_strategy(engines):
     assert by_hand.tell(row, rows[0]["return"], rows[0]["mean_policy_return"]).items() <= rows[0].items()
 
 
-def test_the_critics_take_no_more_steps_than_there_are_env_steps(engines):
-    trainer = make_trainer()
-    starts, complete = [], trainer._complete
-
-    def spy(flight, engine):
-        if flight.job.kind == "critics":
-            starts.append((trainer._counters.critic_steps, flight.job.replay_count))
-        return complete(flight, engine)
-
-    trainer._complete = spy
-    advance_until(lambda rows: len(starts) > 3, trainer, engines["two threads"])
-    assert all(steps < env_steps for steps, env_steps in starts)
-    assert starts[0][1] >= 50
-
-
 def test_no_individual_is_trained_before_the_critics_are(engines):
     trainer = make_trainer(rl_share=1.0, actor_workers=1)
     rows, _ = advance_until(lambda rows: rows[-1]["is_rl"], trainer, engines["one thread"])
@@ -248,19 +233,6 @@ def test_estimates_that_are_not_finite_end_the_run(engines):
     trainer.learner.critics.trained.rows[0, 0] = np.nan
     with pytest.raises(FloatingPointError, match="no longer finite"):
         advance(trainer, engines["one thread"], 1000)
-
-
-@pytest.mark.parametrize(
-    ("kind", "settings", "message"),
-    [
-        (AESRL, {}, "mean_scale must be given with mean_rule baseline_relative"),
-        (ACEMRL, {"actor_workers": 0}, r"actor_workers must be in \[1, 256\], got 0"),
-        (OnePlusOneRL, {"rl_share": 1.5}, r"rl_share must be in \[0, 1\], got 1.5"),
-    ],
-)
-def test_refuses_what_it_cannot_use(kind, settings, message):
-    with pytest.raises(ValueError, match=message):
-        kind.Settings(**settings)
 
 
 @pytest.mark.slow

@@ -103,23 +103,6 @@ class StateRaises(WithoutState):
         return self.absent if self.episodes >= 3 else super().get_state()
 
 
-class AnswersNothing(TD3):
-    def advance(self, progress, engine):
-        super().advance(progress, engine)
-
-
-class CountsInNumPy(TD3):
-    def advance(self, progress, engine):
-        result = super().advance(progress, engine)
-        return replace(result, env_steps=np.int64(result.env_steps))
-
-
-class CountsInFloats(TD3):
-    def advance(self, progress, engine):
-        result = super().advance(progress, engine)
-        return replace(result, env_steps=float(result.env_steps) if progress.units == 2 else result.env_steps)
-
-
 class AESWithMetrics(AES):
     own_metrics = (*AES.own_metrics, "extra")
     extra: ClassVar = {}
@@ -162,7 +145,6 @@ def test_one_that_lacks_what_all_have_is_refused(algorithm):
         ("SegmentsOfArrays", "segments of get_state must be Segments, got float64 of shape (3,) for 'a'"),
         ("TellsTexts", "notices must be Notices (hebbes/contracts/notices.py)"),
         ("StateRaises", "get_state raised AttributeError: 'StateRaises' object has no attribute 'absent'"),
-        ("CountsInFloats", "env_steps must be a whole number >= 0, got "),
         ("Undeclared", "_update must return the metrics of own_metrics"),
         ("OfText", "metrics must be numbers, got 'large' for 'extra'"),
         ("NameOfOurs", "the metric 'is_rl' needs another name"),
@@ -178,19 +160,6 @@ def test_what_one_answers_wrongly_ends_the_run_with_its_units_saved(algorithm, l
     assert first_line.startswith(f"algorithm '{__name__}:{algorithm}': ") and line in first_line
     saved = load_newest_checkpoint(tmp_path / "Scripted-v0" / "own" / "checkpoint")[0]
     assert not is_td3 or saved.progress.units == 2
-
-
-def test_one_that_answers_nothing_ends_the_run_in_one_line(tmp_path):
-    own = {"algorithm": f"{__name__}:AnswersNothing", "folder": str(tmp_path)}
-    with pytest.raises(TrainingError, match=r":AnswersNothing': advance must return a UnitResult .*, got None"):
-        hebbes.train({**SCRIPTED, **own}, trainer="hybrid")
-
-
-def test_one_that_counts_in_numpy_is_saved_after_each_unit(tmp_path):
-    own = {"algorithm": f"{__name__}:CountsInNumPy", "folder": str(tmp_path), "run_name": "own"}
-    hebbes.train({**SCRIPTED, **own}, trainer="hybrid")
-    progress = load_newest_checkpoint(tmp_path / "Scripted-v0" / "own" / "checkpoint")[0].progress
-    assert progress.units > 1 and progress.env_steps >= SCRIPTED["max_env_steps"]
 
 
 def test_one_whose_settings_cannot_be_measured_is_refused(tmp_path):

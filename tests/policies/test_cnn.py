@@ -38,15 +38,3 @@ def test_against_torch_in_float64(shape):
 def test_refuses_observations_that_are_not_images_or_too_small(shape):
     with pytest.raises(ValueError, match="at least 16 x 16 pixels; --policy mlp takes any observations"):
         CNN(shape, 3)
-
-
-def test_refuses_hidden_sizes_below_one():
-    with pytest.raises(ValueError, match=r"hidden_sizes must be >= 1, got \[0\]"):
-        CNN((84, 84, 3), 3, hidden_sizes=(0,))
-
-
-def test_initial_kernels_count_their_pixels_as_fans():
-    policy = CNN((84, 84, 3), 3)
-    kernels = policy.layout.view(policy.initial_params(np.random.default_rng(0))[None], "conv2")
-    bound = np.sqrt(6 / (6 * 25 + 8 * 25))
-    assert 0.98 * bound < np.abs(kernels).max() <= bound

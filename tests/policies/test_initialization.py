@@ -79,8 +79,3 @@ def test_xavier_is_the_default_and_linear_starts_at_zero():
         fans = (27 + 54) if policy is CNN else 1200 + first.shape[1]
         assert 0.99 * np.sqrt(6 / fans) < np.abs(first).max() <= np.float32(np.sqrt(6 / fans))
     assert not Linear((3,), 2).initial_params(np.random.default_rng(0)).any()
-
-
-def test_refuses_an_unknown_initialization():
-    with pytest.raises(ValueError, match="initialization must be one of xavier, pytorch, got 'kaiming'"):
-        MLP((3,), 2, initialization="kaiming")

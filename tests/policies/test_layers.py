@@ -59,16 +59,6 @@ def test_conv_pool_against_torch(channels, out_channels, size, stride, spare, ch
     np.testing.assert_allclose(found, np.stack(expected), atol=1e-6 * np.sqrt(channels) * size * 10)
 
 
-def test_conv_pool_with_the_sizes_of_the_reference():
-    for shape, kernels_shape, stride in (((3, 84, 84), (6, 3, 3, 3), 1), ((6, 41, 41), (8, 6, 5, 5), 2)):
-        layout = Layout({"kernels": kernels_shape})
-        weights = _draw_weights(layout, members=1)
-        image = np.random.default_rng(1).random((1, *shape), dtype=np.float32)
-        kernels = torch.from_numpy(weights.reshape(kernels_shape)).double()
-        expected = max_pool2d(conv2d(torch.from_numpy(image).double(), kernels, stride=stride), 2).numpy()
-        np.testing.assert_allclose(conv_pool(weights, layout, "kernels", image, stride), expected, atol=1e-5)
-
-
 @settings(max_examples=40)
 @given(
     channels=st.sampled_from([1, 2, 3, 32]),

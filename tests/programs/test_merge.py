@@ -148,17 +148,8 @@ CLUSTERED = make_saved_policy(
 )
 
 
-@pytest.mark.parametrize(
-    ("array", "message"),
-    [
-        (np.full((4, 3), 2**32 - 1, np.uint32), "rule_table.dense1: got rule 4294967295, the rules are 0 to 1"),
-        (np.full((4, 3), -1, np.int32), "rule_table.dense1: got int32"),
-        (np.zeros((4, 2), np.uint32), "rule_table.dense1: got uint32 of shape (4, 2)"),
-        (None, "needs the buffer rule_table.dense1"),
-    ],
-)
-def test_a_file_whose_table_points_elsewhere_is_refused(tmp_path, array, message):
-    arrays = {"weights": CLUSTERED.weights, "buffers.rule_table.dense2": CLUSTERED.buffers["rule_table.dense2"]}
-    if array is not None:
-        arrays["buffers.rule_table.dense1"] = array
-    assert message in expect_refusal(write_forged_file(tmp_path / "forged.dat", CLUSTERED, arrays=arrays))
+def test_a_file_whose_table_points_elsewhere_is_refused(tmp_path):
+    tables = {f"buffers.{name}": table for name, table in CLUSTERED.buffers.items()}
+    tables["buffers.rule_table.dense1"] = np.full((4, 3), 2**32 - 1, np.uint32)
+    forged = write_forged_file(tmp_path / "forged.dat", CLUSTERED, arrays={"weights": CLUSTERED.weights, **tables})
+    assert "rule_table.dense1: got rule 4294967295, the rules are 0 to 1" in expect_refusal(forged)

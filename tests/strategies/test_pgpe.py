@@ -101,21 +101,6 @@ def test_climbs_a_sphere_with_its_defaults():
     assert sphere(strategy.mean[None])[0] > sphere(START[None])[0] / 100
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"population_size": 5}, "population_size must be an even number"),
-        ({"sigma": 0.0}, "sigma must be a finite number > 0, got 0.0"),
-        ({"sigma_learning_rate": -1.0}, "sigma_learning_rate must be a finite number >= 0"),
-        ({"max_sigma_change": 1.0}, r"max_sigma_change must be in \[0, 1\)"),
-        ({"max_speed": -1.0}, "max_speed must be a finite number > 0"),
-    ],
-)
-def test_refuses_what_it_cannot_use(settings, message):
-    with pytest.raises(ValueError, match=message):
-        make_pgpe(**settings)
-
-
 def test_the_learning_rate_follows_its_schedule_also_where_all_members_tie():
     falling = make_pgpe(learning_rate=0.4, learning_rate_schedule="exponential", learning_rate_decay=0.5)
     assert [tell_fitness(falling, np.zeros(6), k)[1]["learning_rate"] for k in range(3)] == [0.4, 0.2, 0.1]

@@ -71,16 +71,3 @@ def test_sigma_grows_on_a_slope_and_shrinks_on_a_peak():
     run_generations(peak, 100)
     assert peak.state_dict()["sigma"].max() < 0.01
     assert sphere(peak.mean[None])[0] > -1e-4
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"population_size": 7, "sampler": "orthogonal"}, "population_size must be an even number"),
-        ({"sigma_learning_rate": -0.1}, "sigma_learning_rate must be a finite number >= 0, got -0.1"),
-        ({"learning_rate": 0.0}, "learning_rate must be a finite number > 0, got 0.0"),
-    ],
-)
-def test_refuses_what_it_cannot_use(settings, message):
-    with pytest.raises(ValueError, match=message):
-        make_snes(**settings)

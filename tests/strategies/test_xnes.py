@@ -72,11 +72,6 @@ def test_equals_snes_in_one_dimension():
     assert ours.state_dict()["sigma"] == pytest.approx(simpler.state_dict()["sigma"][0], rel=1e-6)
 
 
-def test_refuses_a_shape_that_never_changes():
-    with pytest.raises(ValueError, match=r"shape_learning_rate must be a finite number > 0, got 0\.0"):
-        XNESSettings(shape_learning_rate=0.0)
-
-
 def test_says_how_much_memory_it_would_need_before_it_takes_any():
     with pytest.raises(ValueError, match=r"xnes would need 11\.2 GiB .* 12288 parameters.*sep_cma_es"):
         XNES(XNESSettings(), np.zeros(12_288, np.float32), seed=0)

@@ -1,7 +1,8 @@
 """Every option of every part of the toolkit is declared well, and what a name means does not depend on luck."""
 
-from dataclasses import MISSING
+from dataclasses import MISSING, fields
 from itertools import chain, product
+from math import inf, isfinite, nan, nextafter
 
 import pytest
 
@@ -9,6 +10,7 @@ from hebbes.contracts.option import (
     check_value,
     find_unused_options,
     get_default,
+    get_flag_name,
     get_hints,
     list_options,
     parse_range,
@@ -17,6 +19,7 @@ from hebbes.contracts.option import (
 from hebbes.options.command_line import parse_config
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.options.hebbian_evaluation import HebbianEvaluateConfig
+from hebbes.policies.conv_lstm import ConvLSTM
 from hebbes.programs.import_reference import ImportConfig
 from hebbes.programs.merge import MergeConfig
 from hebbes.registry.lookup import find_class, list_names
@@ -30,6 +33,7 @@ from hebbes.training.owners import (
     name_options,
     shorten_names,
 )
+from tests.shape_checks import unchecked
 
 PROGRAMS = (EvaluateConfig, HebbianEvaluateConfig, ImportConfig, MergeConfig)
 """Options of the programs that do not train."""
@@ -56,6 +60,39 @@ def test_an_option_is_declared_well(option):
         assert interval.low < interval.high and kind in (int, float)
     if choices := metadata.get("choices"):
         assert kind is str and len(set(choices)) == len(choices)
+
+
+def list_wrong_values(option):
+    """Values of another type, other names than the choices, and those next to the range, outside it."""
+    kind, is_list, _ = split_hint(get_hints(option.declared_in)[option.field.name])
+    metadata = option.field.metadata
+    wrong = ["odd"] if kind in (int, float, bool, dict) or metadata["choices"] else []
+    wrong += [1.5] if kind is str else []
+    wrong += [nan, inf, -inf] if kind is float else []
+    if metadata["range"]:
+        interval = parse_range(metadata["range"])
+        low, high = interval.low, interval.high
+        below, above = (low - 1, high + 1) if kind is int else (nextafter(low, -inf), nextafter(high, inf))
+        bounds = below if interval.has_low else low, above if interval.has_high else high
+        wrong += [kind(each) for each in bounds if isfinite(each)]
+    return [(each,) if is_list else each for each in wrong]
+
+
+def construct(found, **options):
+    needed = {"observation_shape": (42, 42, 1) if found is ConvLSTM else (84, 84, 3), "num_outputs": 2}
+    names = {each.name for each in fields(found)}
+    return found(**{name: value for name, value in needed.items() if name in names}, **options)
+
+
+# those of wrappers and loggers, which need an environment or a folder, have tests of their own
+@pytest.mark.parametrize(
+    "name", [name for name, each in OPTIONS.items() if each.owner.kind not in ("wrapper", "logger")]
+)
+def test_its_class_refuses_what_an_option_does_not_allow(name):
+    option = OPTIONS[name]
+    for wrong in list_wrong_values(option):
+        with unchecked(), pytest.raises(ValueError, match=f"^{get_flag_name(option.field)} must be .*, got "):
+            construct(option.declared_in, **{option.field.name: wrong})
 
 
 @pytest.mark.parametrize("option", OPTIONS.values(), ids=OPTIONS)

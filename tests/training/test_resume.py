@@ -35,8 +35,14 @@ def test_a_run_stopped_and_resumed_is_the_run_never_stopped(stop, whole, tmp_pat
     assert read_outcome(resume(folder)) == whole
 
 
-def test_other_strategy_settings_resume_too(tmp_path):
-    settings = {"population_size": 6, "learning_rate": 0.1, "optimizer": "sgd", "momentum": 0.9, "weight_decay": 0.01}
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"population_size": 6, "learning_rate": 0.1, "optimizer": "sgd", "momentum": 0.9, "weight_decay": 0.01},
+        pytest.param({"sampler": "low_rank"}, marks=pytest.mark.slow),
+    ],
+)
+def test_other_strategy_settings_resume_too(settings, tmp_path):
     config = make_scripted_config(tmp_path, **settings, observation_normalization=True, episodes_per_member=2)
     uninterrupted = read_outcome(train(change(config, run_name="whole")))
     folder = train(change(config, generations=3))

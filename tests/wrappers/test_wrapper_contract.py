@@ -1,6 +1,5 @@
 """The contract of every wrapper. One row of CASES tests a new wrapper."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -98,11 +97,6 @@ def assert_same_rows(left, right):
 
 def test_every_wrapper_has_a_case():
     assert {stem for stem, _, _ in CASES} == set(list_names("wrapper")) - ELSEWHERE
-
-
-@every_wrapper
-def test_settings_survive_json(stem, settings, script):
-    build(stem, json.loads(json.dumps(settings)), script)
 
 
 @every_wrapper
