@@ -1,7 +1,7 @@
 """Chunks: groups of members that are evaluated together."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from threading import Event, Lock, get_ident
@@ -12,7 +12,7 @@ from jaxtyping import Float, Float64
 
 from hebbes.contracts.engine import Context, EngineError, Rollouts
 from hebbes.contracts.environment import BatchEnv
-from hebbes.contracts.errors import close_part
+from hebbes.contracts.errors import close_part, describe_error
 from hebbes.contracts.policy import LowRankWeights, Weights
 from hebbes.contracts.population import NoisePopulation, Population
 from hebbes.contracts.randomness import Purpose, derive_simulator_seed, make_generator
@@ -72,6 +72,14 @@ class Task:
     def count_cases(self, context: Context) -> int:
         """Number of cases of a member: each episode of the context in each morphology."""
         return len(context.episodes) * len(self.environment.morphologies)
+
+    def check_can_be_sent(self, pickle: Callable[[object], object]) -> None:
+        """ValueError for a part that cannot be pickled."""
+        for name, part in (("policy", self.agent.policy), ("environment", self.environment)):
+            try:
+                pickle(part)
+            except Exception as error:  # whatever a user's class raises
+                raise ValueError(f"the {name} cannot be sent to workers: {describe_error(error)}") from error
 
 
 def make_failed_rollouts(ids: range, num_cases: int, reason: str) -> Rollouts:

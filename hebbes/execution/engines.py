@@ -2,10 +2,8 @@
 
 from dataclasses import replace
 from multiprocessing import current_process
-from multiprocessing.reduction import ForkingPickler
 
 from hebbes.contracts.engine import Engine
-from hebbes.contracts.errors import describe_error
 from hebbes.execution.chunks import Task
 from hebbes.execution.engine_options import EngineOptions
 from hebbes.registry.lookup import find_class
@@ -27,8 +25,6 @@ def make_engine(task: Task, options: EngineOptions) -> Engine:
         elif current_process().daemon:
             resolved = replace(resolved, engine="in_process")
     engine = find_class("engine", resolved.engine)
-    if resolved.engine == WORKERS:
-        _check_can_be_sent(task)
     used = ("chunk_size", "threads", "episode_timeout", *engine.own_options)
     made: Engine = engine(task, **{name: getattr(resolved, name) for name in used})
     return made
@@ -38,12 +34,3 @@ def check_may_start_processes(option: str) -> None:
     """ValueError for an option that needs processes, in one that may have none."""
     if current_process().daemon:
         raise ValueError(f"{option} needs processes, and this one may have none: it is a daemon, as in a Pool")
-
-
-def _check_can_be_sent(task: Task) -> None:
-    """ValueError for a part of the task that cannot be pickled."""
-    for name, part in (("policy", task.agent.policy), ("environment", task.environment)):
-        try:
-            ForkingPickler.dumps(part)
-        except Exception as error:  # whatever a user's class raises
-            raise ValueError(f"the {name} cannot be sent to worker processes: {describe_error(error)}") from error

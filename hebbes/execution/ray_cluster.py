@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,6 +29,9 @@ FIRST_SECONDS = 10.0
 
 REFRESH_SECONDS = 1.0
 """How often the list of nodes is read."""
+
+MAX_ASKED = 3
+"""How often a node is asked what it is like, if its worker dies before it has answered."""
 
 _TRIAL = "import sys, ray; ray.init(address=sys.argv[1], log_to_driver=False); print('joined')"
 
@@ -68,6 +72,7 @@ class RayCluster:
         self._asked: dict[str, tuple[Node, Any]] = {}
         self._remote: dict[Any, Any] = {}
         self._refused: set[str] = set()
+        self._unanswered: Counter[str] = Counter()
         self._read_at = 0.0
         self.join()
         self._wait_for_first_nodes()
@@ -148,8 +153,11 @@ class RayCluster:
             reason = find_difference(self.ray.get(answer), self._ours)
         except (exceptions.RayTaskError, exceptions.RuntimeEnvSetupError) as error:  # such as a module that it lacks
             reason = f"cannot do the work: {describe_error(getattr(error, 'cause', None) or error)}"
-        except exceptions.RayError:
-            return ""  # it is gone already, or will be asked again
+        except exceptions.RayError as error:
+            self._unanswered[node.id] += 1
+            if self._unanswered[node.id] < MAX_ASKED:
+                return ""  # it is gone already, or will be asked again
+            reason = f"cannot do the work: {describe_error(error)}"
         else:
             reason = "" if self._allow_mixed_nodes else reason
         if not reason:

@@ -16,7 +16,7 @@ from weakref import finalize, ref
 import numpy as np
 
 from hebbes.contracts.engine import EngineError
-from hebbes.contracts.errors import describe_error, say
+from hebbes.contracts.errors import describe_error, join_lines, say
 from hebbes.execution.chunk_engine import ChunkEngine
 from hebbes.execution.chunks import Task
 from hebbes.execution.ray_cluster import Node, RayCluster
@@ -60,8 +60,10 @@ class RayWorker:
             value = self._cluster.ray.get(answer)
         except exceptions.RayTaskError as error:  # what cannot be unpickled there, or pickled
             return [(ticket, EngineError(describe_error(error.cause or error)))]
+        except exceptions.RuntimeEnvSetupError as error:
+            return [(ticket, EngineError(f"node {self.node.address}: {join_lines(error)}"))]
         except exceptions.RayError as error:
-            return self._take_loss(error)
+            return self._take_loss(error, exceptions)
         if isinstance(value, Loss):
             return [(None, replace(value, reason=f"{value.reason} on node {self.node.address}"))]
         if ticket is None:
@@ -69,13 +71,17 @@ class RayWorker:
             return [(None, None)]
         return [(ticket, _own(value))]
 
-    def _take_loss(self, error: Exception) -> list[tuple[int | None, Any]]:
-        """Asks the node for the reason. If it does not answer, it is gone too."""
-        gone = self._is_lost or isinstance(error, self._cluster.ray.exceptions.ActorUnschedulableError)
-        if gone or self.node.id not in self._cluster.nodes:
-            return [(None, Loss(f"node {self.node.address} is gone", "machine"))]
+    def _take_loss(self, error: Exception, exceptions: Any) -> list[tuple[int | None, Any]]:
+        """Asks the node for the reason, unless it is gone, or can start no worker."""
+        address = self.node.address
+        unschedulable = exceptions.ActorUnschedulableError, exceptions.TaskUnschedulableError, exceptions.NodeDiedError
+        self._cluster.refresh()
+        if isinstance(error, unschedulable) or self.node.id not in self._cluster.nodes:
+            return [(None, Loss(f"node {address} is gone", "machine"))]
         if getattr(error, "actor_init_failed", False):
-            return [(None, EngineError(f"no worker can start on node {self.node.address}: {describe_error(error)}"))]
+            return [(None, EngineError(f"no worker can start on node {address}: {describe_error(error)}"))]
+        if self._is_lost:
+            return [(None, Loss(f"worker died or was killed on node {address}: {describe_error(error)}", "unknown"))]
         self._is_lost, log = True, self._process and self._process[1]
         self.calls = {self._cluster.run_on(self.node, find_loss, log): None}
         return []
@@ -130,7 +136,11 @@ class RayTransport:
         known = self._shared.get(id(value))
         if known is None or known[0]() is not value:
             self._cluster.join()
-            known = self._shared[id(value)] = ref(value), self._cluster.ray.put(value)
+            try:
+                reference = self._cluster.ray.put(value)
+            except Exception as error:  # whatever a user's class raises
+                raise EngineError(f"cannot be sent to the cluster: {describe_error(error)}") from error
+            known = self._shared[id(value)] = ref(value), reference
             finalize(value, self._shared.pop, id(value), None).atexit = False
             self._check_stores()
         return known[1]
@@ -204,6 +214,13 @@ class RayEngine(ChunkEngine):
 
     def __init__(self, task: Task, **options: Any):
         super().__init__(task, **options, modules=find_modules_of_task(task))
+        from ray import cloudpickle  # optional; after the cluster has been joined
+
+        try:
+            task.check_can_be_sent(cloudpickle.dumps)
+        except ValueError:
+            self.close()
+            raise
 
     @property
     def metrics(self) -> Mapping[str, float]:

@@ -21,6 +21,7 @@ from threadpoolctl import threadpool_limits
 from hebbes.contracts.engine import EngineError
 from hebbes.contracts.errors import describe_with_traceback
 from hebbes.execution.chunk_engine import ChunkEngine
+from hebbes.execution.chunks import Task
 from hebbes.execution.parents_signals import PARENTS_SIGNALS, delay_signals
 from hebbes.execution.stopped_process import is_stopped
 from hebbes.execution.transport import Cause, Host, Loss, call_function
@@ -257,3 +258,7 @@ class Workers(ChunkEngine):
 
     transport_class = ProcessTransport
     uses_processes = True
+
+    def __init__(self, task: Task, **options: Any):
+        task.check_can_be_sent(ForkingPickler.dumps)
+        super().__init__(task, **options)

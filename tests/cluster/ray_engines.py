@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 
 from hebbes.execution.in_process import InProcess
 from hebbes.execution.ray_engine import RayEngine
+from hebbes.policies.linear import Linear
 from tests.execution.scripted_tasks import make_task
 from tests.execution.test_engines import collect_answers
 from tests.waiting import wait_until
@@ -47,6 +48,13 @@ def wait_for_workers(engine, number):
 
 def add_up(evaluator, array):
     return float(array.sum())
+
+
+class Unsendable(Linear):
+    """A policy that cannot be pickled."""
+
+    def __reduce__(self):
+        raise TypeError("cannot pickle a lock")
 
 
 class OtherWork:

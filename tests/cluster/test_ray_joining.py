@@ -2,17 +2,22 @@
 
 import re
 import secrets
+import signal
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.metadata import version
 from threading import Timer
 
 import numpy as np
 import pytest
 
+from hebbes.contracts.engine import EngineError
 from hebbes.execution import ray_cluster, ray_worker
+from hebbes.execution.episode import Agent
 from hebbes.execution.ray_cluster import find_difference
-from tests.cluster.ray_engines import find_bits, make_ray_engine
+from hebbes.execution.ray_token import require_token
+from tests.cluster.ray_engines import Unsendable, find_bits, make_ray_engine
 from tests.cluster.ray_programs import ROOT, SHORT, copy_sources, find_run, finish, read_weights, start_training
 from tests.execution.scripted_tasks import make_task
 from tests.execution.test_engines import collect_answers
@@ -73,6 +78,33 @@ def test_bad_input_is_refused_in_one_line(nodes, tmp_path):
     assert not (tmp_path / "CartPole-v1").exists()
 
 
+def test_the_token_may_be_in_the_environment_and_a_file_of_it_may_not_be_empty(tmp_path, monkeypatch):
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(tmp_path / "token"))
+    (tmp_path / "token").touch(0o600)
+    monkeypatch.delenv("RAY_AUTH_TOKEN", raising=False)
+    with pytest.raises(ValueError, match=rf"^engine ray needs a token, and {tmp_path}/token is empty: make one with "):
+        require_token()
+    monkeypatch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
+    require_token()
+
+
+def test_what_the_processor_can_do_is_part_of_what_a_node_is_like(monkeypatch):
+    monkeypatch.setattr(ray_worker, "get_host_cpu_features", lambda: {"avx9": True})
+    assert ray_worker.describe_node(())["cpu avx9"] == "True"
+
+
+def test_a_policy_that_cannot_be_sent_is_refused_before_anything_starts(joined):
+    joined.keep((1,))
+    task = replace(make_task(), agent=Agent(Unsendable((2,), 2), "tanh"))
+    with pytest.raises(ValueError, match=r"^the policy cannot be sent to workers: TypeError: cannot pickle a lock$"):
+        make_ray_engine(joined, task)
+    engine = make_ray_engine(joined, make_task())
+    with pytest.raises(EngineError, match=r"^cannot be sent to the cluster: TypeError: Could not serialize"):
+        engine.share(Unsendable((2,), 2))
+    engine.close()
+
+
 def test_a_first_node_that_differs_is_refused_unless_mixed_nodes_are_allowed(joined, monkeypatch):
     joined.keep((1,))
     ours = ray_worker.find_conditions()
@@ -114,6 +146,19 @@ def test_a_difference_names_what_differs():
         "differs: cpu avx2 True (here False), numpy missing (here 2); --allow_mixed_nodes drops the promise of the "
         "same bits"
     )
+
+
+def test_a_driver_that_is_told_to_stop_saves_what_it_has(nodes, tmp_path):
+    """Ray has a handler of its own for this signal."""
+    nodes.keep((1,))
+    on_ray = ("--engine", "ray", "--ray_address", nodes.address)
+    stopped = start_training(*SHORT, "--generations", "4000", "--folder", tmp_path, *on_ray)
+    metrics = find_run(tmp_path) / "metrics.csv"
+    assert wait_until(lambda: metrics.exists() and metrics.read_text().count("\n") > 2)
+    stopped.terminate()
+    output, _ = stopped.communicate()
+    assert stopped.returncode == 128 + signal.SIGTERM and f"--resume {metrics.parent}" in output
+    finish(start_training("--resume", metrics.parent, "--generations", metrics.read_text().count("\n")))
 
 
 def test_a_driver_that_is_killed_leaves_no_worker_and_is_resumed(nodes, tmp_path):

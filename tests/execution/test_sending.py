@@ -79,7 +79,7 @@ def test_nor_is_it_begun_with_a_policy_that_cannot_be_sent():
         """Cannot be found by another process."""
 
     task = replace(make_task(), agent=Agent(Local((2,), 2), "tanh"))
-    with pytest.raises(ValueError, match=r"^the policy cannot be sent to worker processes: .*Local"):
+    with pytest.raises(ValueError, match=r"^the policy cannot be sent to workers: .*Local"):
         make_engine(task, EngineOptions(engine="workers", threads=2))
     make_engine(task, EngineOptions(engine="in_process", threads=2)).close()
 
