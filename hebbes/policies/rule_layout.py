@@ -34,7 +34,9 @@ class LayerRule:
 
 
 def find_columns(names: Sequence[str]) -> tuple[int | None, ...]:
-    """Place of each of COEFFICIENTS in `names`, or None."""
+    """Place of each of COEFFICIENTS in `names`, or None. ValueError for another name, which no kernel would read."""
+    if unknown := [name for name in names if name not in COEFFICIENTS]:
+        raise ValueError(f"coefficients of learning rules are {', '.join(COEFFICIENTS)}, got {', '.join(unknown)}")
     return tuple(names.index(name) if name in names else None for name in COEFFICIENTS)
 
 

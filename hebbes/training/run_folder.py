@@ -70,7 +70,7 @@ def make_folder(config: TrainConfig, write_files: Callable[[Path], None]) -> tup
     parent = find_parent(config)
     with _name_folder_in_errors(parent):
         _check_is_outside_runs(config.run.folder, parent)
-        parent.mkdir(parents=True, exist_ok=True)
+        _make_folders(parent)
         parent_lock = os.open(parent, os.O_RDONLY)
     try:
         with suppress(OSError):  # some network file systems have no locks
@@ -79,6 +79,14 @@ def make_folder(config: TrainConfig, write_files: Callable[[Path], None]) -> tup
         return folder, make_folder_atomically(folder, write_files)
     finally:
         os.close(parent_lock)
+
+
+def _make_folders(folder: Path) -> None:
+    """Makes a folder and those above it that are missing. They are still there after a power cut."""
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for each in missing:
+        sync_folder(each.parent)
 
 
 def _check_is_outside_runs(named: str, parent: Path) -> None:
@@ -225,7 +233,7 @@ class RunFiles:
             self._save_policy(LATEST, checkpoint.latest, checkpoint.conditions)
         for due, (snapshot, conditions) in list(self._due.items()):
             try:
-                (self._run.folder / KEPT).mkdir(exist_ok=True)
+                _make_folders(self._run.folder / KEPT)
                 self._save_policy(f"{KEPT}/{due:08}.dat", snapshot, conditions)
             except OSError:
                 if due == units:

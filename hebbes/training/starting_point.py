@@ -42,9 +42,11 @@ def find_starting_point(
     _check_virtual_batch(agent)
     if config.run.init_from is None:
         return draw_initial_params(config, agent), _collect_virtual_batch(config, agent, environment)
+    normalizes = find_trainer(config.trainer).normalizes_observations(config)
     if is_torch_file(Path(config.run.init_from)):
         with _name_option_in_errors():
             params = read_torch_weights(Path(config.run.init_from), agent.policy)
+        _check_normalization(config, False, normalizes)
         return params, _collect_virtual_batch(config, agent, environment)
     with _name_option_in_errors():
         saved = read_policy_file(Path(config.run.init_from), config.trusted_modules)
@@ -57,11 +59,7 @@ def find_starting_point(
         advice = " (--action_bounds)" * ("action_head" in differing)
         raise ValueError(f"init_from {config.run.init_from} holds {theirs}, but these options make {ours}{advice}")
     normalized = "observation_mean" in saved.buffers  # also where no observation has been counted yet
-    if normalized != (normalizes := find_trainer(config.trainer).normalizes_observations(config)):
-        raise ValueError(
-            f"init_from {config.run.init_from} was trained {'with' if normalized else 'without'} "
-            f"observation_normalization, which is {'on' if normalizes else 'off'} here"
-        )
+    _check_normalization(config, normalized, normalizes)
     return saved.weights, saved.buffers
 
 
@@ -73,6 +71,15 @@ def describe_other_environment(config: TrainConfig, environment: EnvironmentSpec
     pairs = {name: (getattr(saved, name), getattr(environment, name)) for name in COMPARED}
     found = [f"{name} was {_format(then)}, is {_format(now)}" for name, (then, now) in pairs.items() if then != now]
     return [f"init_from {config.run.init_from} is of another environment: {'; '.join(found)}"] if found else []
+
+
+def _check_normalization(config: TrainConfig, normalized: bool, normalizes: bool) -> None:
+    """ValueError if observations were normalized in the file's training and are not here, or the other way round."""
+    if normalized != normalizes:
+        raise ValueError(
+            f"init_from {config.run.init_from} was trained {'with' if normalized else 'without'} "
+            f"observation_normalization, which is {'on' if normalizes else 'off'} here"
+        )
 
 
 @contextmanager

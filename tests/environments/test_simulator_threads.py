@@ -56,6 +56,16 @@ def test_simulators_run_on_the_cores_of_the_thread_that_plays():
     env.close()
 
 
+def test_a_pool_has_as_many_threads_as_it_is_given():
+    numbers = []
+    for threads in (1, 2):
+        earlier, env = read_names(), EnvPoolEnv("HalfCheetah-v5", [1, 2, 3], {}, threads=threads)
+        env.start(0)
+        numbers.append(len(find_new_simulators(earlier)))
+        env.close()
+    assert numbers[1] == numbers[0] + 1
+
+
 def test_simulators_that_another_thread_makes_meanwhile_are_left_alone():
     earlier, other, threads = read_names(), EnvPoolEnv("HalfCheetah-v5", [1, 2], {}, threads=1), SimulatorThreads()
     with ThreadPoolExecutor(1) as another:

@@ -154,6 +154,19 @@ def test_nothing_from_before_a_reset_changes_weights_after_it(options):
     assert not are_same(one[4], one[7])
 
 
+@pytest.mark.parametrize("options", [{}, {"activity_window": 3}, {"activity_window": 3, "update_every": 2}])
+def test_learning_after_a_reset_is_that_of_an_episode_that_begins_with_the_new_weights(options):
+    policy, no_rewards = replace(PLASTIC, normalization="none", **options), np.zeros(MEMBERS, np.float32)
+    changed, begun = ResetPolicy(policy, 4), policy.initial_state(ROWS, [np.random.default_rng(9)] * MEMBERS, {})
+    state = changed.initial_state(ROWS, [np.random.default_rng(member) for member in range(MEMBERS)], {})
+    for weights, new in zip(begun["weights"], state["to_come"]["weights"], strict=True):
+        weights[:] = new
+    for env_step, observations in enumerate(OBSERVATIONS):
+        outputs = changed.act(ROWS, observations, no_rewards, state, {})
+        if env_step >= 4:
+            assert np.array_equal(outputs, policy.act(ROWS, observations, no_rewards, begun, {}))
+
+
 @pytest.mark.parametrize("options", [{}, {"eligibility": True}, {"activity_window": 50}])
 @pytest.mark.parametrize(("kind", "times"), [(FrozenPolicy, 1), (ResetPolicy, 2)])
 def test_the_state_takes_the_memory_that_is_estimated(kind, times, options):

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import gymnasium
+import numpy as np
 import pytest
 from gymnasium.envs.classic_control import CartPoleEnv
 
@@ -99,6 +100,24 @@ def test_an_intervention_past_the_environments_limit_is_refused(tmp_path):
     assert [each.variant for each in load_entries(config)] == ["", "freeze_at 499"]
     with pytest.raises(ValueError, match=r"a.dat: freeze_at must be < max_episode_steps 500, got 500$"):
         load_entries(replace(config, freeze_at=(500,)))
+
+
+def test_what_a_short_id_means_is_said_once_for_all_files(tmp_path, capsys):
+    paths = [str(save_balancing_policy(tmp_path / name)) for name in ("a.dat", "b.dat")]
+    entries = load_entries(EvaluateConfig(path_weights=tuple(paths), environment="CartPole"))
+    assert [entry.environment.environment for entry in entries] == ["CartPole-v1"] * 2
+    assert capsys.readouterr().err.count("CartPole means CartPole-v1") == 1
+
+
+def test_the_episodes_that_are_shown_are_those_that_would_be_played(monkeypatch, tmp_path):
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    monkeypatch.setenv("DISPLAY", ":0")  # nothing is drawn
+    path = str(save_balancing_policy(tmp_path / "a.dat", weights=np.float32([0, 0, 0, 0, 0, 0, 1, 0])))
+    config = EvaluateConfig(path_weights=(path,), episodes=3, seed=3, max_episode_steps=38, backend="gymnasium")
+    entries = load_entries(config)
+    (shown,) = play_all(replace(config, render=True), entries, Console())
+    assert shown.returns.tolist() == play_entry(config, entries[0]).returns.tolist()
+    assert len(set(shown.returns[0])) == 3 and 38 in shown.returns[0]
 
 
 def test_an_environment_that_cannot_be_shown_is_reported(monkeypatch, tmp_path, capsys):

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from hebbes.contracts.engine import Moments
-from hebbes.contracts.randomness import Purpose
+from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.part_spec import PartSpec
-from hebbes.execution import workers
+from hebbes.execution import chunks, workers
 from hebbes.execution.chunks import Task
 from hebbes.execution.engine_options import EngineOptions
 from hebbes.execution.engines import make_engine
@@ -68,6 +68,41 @@ def test_the_same_bits_on_any_number_of_threads_and_workers(make, num_params, pr
     for threads in (2, 5):
         assert collect_answers(InProcess(make(), chunk_size=4, threads=threads), num_params) == alone
     assert collect_answers(Workers(make(), chunk_size=4, threads=processes), num_params) == alone
+
+
+def test_each_member_draws_anew_in_each_episode_of_each_generation():
+    """So a plastic network has other initial weights in every episode."""
+    drawn = []
+
+    class Drawing(Linear):
+        def initial_state(self, weights, rngs, buffers):
+            drawn.extend(rng.random() for rng in rngs)
+            return super().initial_state(weights, rngs, buffers)
+
+    engine = InProcess(replace(make_task(), agent=Agent(Drawing((2,), 2), "tanh")), chunk_size=4, threads=1)
+    played = [(generation, episode) for generation in (4, 5) for episode in (2 * generation, 2 * generation + 1)]
+    for generation in (4, 5):
+        episodes = tuple(episode for each, episode in played if each == generation)
+        engine.evaluate(make_population(4), make_context(generation=generation, episodes=episodes))
+    engine.close()
+    expected = [
+        make_generator(11, Purpose.TRAINING, generation=generation, member=member, episode=episode).random()
+        for generation, episode in played
+        for member in range(21)
+    ]
+    assert sorted(drawn) == sorted(expected) and len(set(drawn)) == 2 * 2 * 21
+
+
+def test_simulators_get_the_threads_that_chunks_leave_idle(monkeypatch):
+    threads, make = [], chunks.make_batch_env
+    monkeypatch.setattr(
+        chunks, "make_batch_env", lambda *given, **named: (threads.append(named["threads"]), make(*given, **named))[1]
+    )
+    for chunk_size in (100, 4):
+        engine = InProcess(make_task(), chunk_size=chunk_size, threads=3)
+        engine.evaluate(make_population(4), make_context())
+        engine.close()
+    assert threads[0] == 3 and set(threads[1:]) == {1}
 
 
 @pytest.mark.parametrize(("members_per_seed", "starts"), [(None, 1), (3, 7), (2, 11), (1, 21)])

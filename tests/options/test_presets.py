@@ -34,8 +34,24 @@ def test_shared_presets_are_for_both_trainers_and_list_an_environment_once():
     for environment in listed:
         for trainer in TRAINERS:
             config = parse_config(trainer, ["--environment", environment, "--preset", "none"], "test")
-            assert config.as_options()["early_stop_negative_streak"] in (20, 30)
-            assert config.environment.action_bounds in ("tanh", "tanh_sigmoid")
+            is_race = environment == "CarRacing-v3"
+            assert config.as_options()["early_stop_negative_streak"] == (20 if is_race else 30)
+            assert config.environment.action_bounds == ("tanh_sigmoid" if is_race else "tanh")
+            assert config.as_options()["resize"] == ([84, 84] if is_race else None)
+
+
+@pytest.mark.parametrize(
+    ("environment", "preset", "population_size", "generations"),
+    [("CarRacing-v3", None, 200, 300), ("AntBulletEnv-v0", None, 500, 500), ("AntBulletEnv-v0", "damage", 500, 500)],
+)
+def test_plastic_networks_have_the_settings_of_the_paper(environment, preset, population_size, generations):
+    """Najarro & Risi 2020, and their code."""
+    flags = ["--environment", environment, *(["--preset", preset] if preset else [])]
+    options = parse_config("hebbian", flags, "test").as_options()
+    paper = {"learning_rate": 0.2, "learning_rate_decay": 0.995, "sigma": 0.1, "sigma_decay": 0.999}
+    paper |= {"hebb_rule": "ABCD_lr", "init_weights": "uni", "distribution": "normal", "hidden_sizes": [128, 64]}
+    paper |= {"population_size": population_size, "generations": generations}
+    assert {name: options[name] for name in paper} == paper
 
 
 def test_every_walker_of_bullet_follows_the_source():

@@ -148,6 +148,11 @@ def test_coefficients_of_another_rule_or_network_are_refused(tmp_path, hebb, coe
     assert not (tmp_path / "imported.dat").exists()
 
 
+def test_how_weights_learned_must_be_said_for_a_robot_without_conventions(tmp_path):
+    with pytest.raises(ValueError, match=r"for ReacherBulletEnv-v0: .*, for its learning, --normalization and --out"):
+        import_arrays(tmp_path, np.zeros((9 * 128 + 128 * 64 + 64 * 2, 5)), environment="ReacherBulletEnv-v0")
+
+
 def test_missing_options_and_existing_outputs_are_refused(tmp_path):
     with pytest.raises(ValueError, match="environment must be given"):
         ImportConfig(path_hebb="a", output="b")

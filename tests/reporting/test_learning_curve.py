@@ -38,6 +38,9 @@ def test_lines_and_best_evaluation_match_the_metrics(tmp_path):
     np.testing.assert_array_equal(lines["population, mean"], [[100, 10], [200, 11], [300, 12], [400, 13]])
     np.testing.assert_array_equal(lines["mean policy"][-1], [400, 15])
     np.testing.assert_array_equal(lines["best evaluation, 15.0"], [[200, 15]])
+    (band,) = axes.collections
+    assert band.get_label() == "population, min to max"
+    assert band.get_paths()[0].get_extents().extents.tolist() == [100, 0, 400, 20]
 
 
 def test_a_single_generation_is_a_visible_point(tmp_path):

@@ -234,6 +234,9 @@ def test_starts_from_a_file_of_the_reference(config, tmp_path):
     torch.save(row[:-1], legacy)
     with pytest.raises(ValueError, match=r"^init_from .*legacy.dat: .*11.*12"):
         prepare(change(config, init_from=str(legacy), run_name="other"))
+    torch.save(row, legacy)
+    with pytest.raises(ValueError, match=r"legacy\.dat was trained without observation_normalization, which is on"):
+        prepare(change(config, init_from=str(legacy), run_name="other", observation_normalization=True))
 
 
 def test_a_policy_of_another_network_or_other_statistics_is_refused_before_anything_is_written(config, tmp_path):

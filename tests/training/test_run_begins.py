@@ -126,3 +126,14 @@ def test_noise_that_cannot_be_drawn_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"^strategy openai_es cannot start: .* sigma up to 1e\+38"):
         prepare(make_scripted_config(tmp_path, sigma=1e38))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_new_run_is_there_after_a_power_cut(config, tmp_path, monkeypatch):
+    """Each new folder is synced, with its own name in the folder above it."""
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda number: synced.append(str(Path(f"/proc/self/fd/{number}").readlink())))
+    (run,) = prepare(change(config, folder=str(tmp_path / "new" / "weights")))
+    os.close(run.lock)
+    parent = run.folder.parent
+    assert {str(each) for each in (tmp_path, tmp_path / "new", tmp_path / "new" / "weights")} <= set(synced)
+    assert synced[-2:] == [f"{parent}/.{run.folder.name}.{os.getpid()}.tmp", str(parent)]
