@@ -127,16 +127,17 @@ class Trainings:
 
 
 def format_results(runs: Sequence[PlannedRun], recorded: RecordedRuns) -> str:
-    """A row for each environment and method: its interquartile mean, and the values of its seeds."""
+    """A row for each environment and method: median, interquartile mean, and the values of its seeds."""
     rows = []
     for environment, method in dict.fromkeys((run.environment, run.method) for run in runs):
         own = [run for run in runs if (run.environment, run.method) == (environment, method)]
         done = [scores for scores in (recorded.find_scores(run) for run in own) if scores]
         for case in done[0] if done else [environment]:
             values = [scores[case] for scores in done]
-            iqm = format_number(summarize(np.array(values)).iqm.value) if values else "-"
-            rows.append((case, method, f"{len(values)} of {len(own)}", iqm, " ".join(map(format_number, values))))
-    return format_table(("environment", "method", "seeds", "IQM", "mean return of each seed"), rows)
+            found = summarize(np.array(values)) if values else None
+            middle = ["-", "-"] if found is None else [format_number(each.value) for each in (found.median, found.iqm)]
+            rows.append((case, method, f"{len(values)} of {len(own)}", *middle, " ".join(map(format_number, values))))
+    return format_table(("environment", "method", "seeds", "median", "IQM", "mean return of each seed"), rows)
 
 
 def main() -> None:

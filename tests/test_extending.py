@@ -16,8 +16,8 @@ from tests.forked_programs import run_forked
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "extending.md").read_text()
-BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-PLACE = re.compile(r"# (hebbes/\S+\.py)(?:, in (\w+))?\n")
+BLOCKS = re.findall(r"```(?:python|yaml)\n(.*?)```", PAGE, re.DOTALL)
+PLACE = re.compile(r"# (hebbes/\S+\.(?:py|yaml))(?:, in (\w+))?\n")
 """The first line of a block that belongs into hebbes: the file, and the table in it if it is a line of one."""
 COMMANDS = [line for block in re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL) for line in block.splitlines()]
 WITH_MY_PARTS = [line for line in COMMANDS if "my_parts" in line]
@@ -74,8 +74,8 @@ def test_the_page_has_a_command_for_each_kind_of_part():
     assert [re.search(r"--(\w+) my_parts", line)[1] for line in WITH_MY_PARTS] == [
         *("policy", "policy", "policy", "strategy", "wrappers", "import", "loggers", "algorithm")
     ]
-    assert [re.search("hebb_rule|engine|trainer", line)[0] for line in WITHIN_HEBBES] == [
-        *("hebb_rule", "engine", "trainer")
+    assert [re.search("hebb_rule|shaping|preset|engine|trainer", line)[0] for line in WITHIN_HEBBES] == [
+        *("hebb_rule", "shaping", "preset", "engine", "trainer")
     ]
 
 

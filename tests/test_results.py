@@ -81,7 +81,9 @@ def test_a_study_goes_on_where_it_was_stopped_and_is_done_once(tmp_path):
     for name in ("cem", "ga"):
         first, second = (scores[f"{name}-seed{seed}"] for seed in (0, 1))
         (row,) = re.findall(rf"^CartPole-v1 +{name} .*$", table, re.MULTILINE)
-        cells = f"CartPole-v1 {name} 2 of 2 {' '.join(map(format_number, ((first + second) / 2, first, second)))}"
+        cells = (
+            f"CartPole-v1 {name} 2 of 2 {' '.join(map(format_number, (*[(first + second) / 2] * 2, first, second)))}"
+        )
         assert row.split() == cells.split()
     other = start(tmp_path, 201, "--table")
     assert other.communicate(timeout=300)[0] == "" and other.returncode == 2
