@@ -1,9 +1,11 @@
 """A slow version of plastic networks, which loops over synapses and is written from the table of rules."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
+from hebbes.files.reference_coefficients import convert_reference_coefficients
 from hebbes.policies.hebbian import compute_synaptic_weights
 
 TABLE = {
@@ -111,3 +113,43 @@ def play_episode(policy, row, observations, seed=3, rewards=None):
     steps = zip(observations, before, strict=True)
     outputs = [policy.act(weights, observation[None], reward, state, {})[0].copy() for observation, reward in steps]
     return np.array(outputs), initial, state
+
+
+def check_against_slow_version(policy, sets, observations, rewards=None, modulators=(), tolerance=1e-5):
+    """Compares the outputs of an episode.
+
+    `sets` has a row for each set of coefficients, or of parameters of a neural rule. `modulators` are m0, m1 and the
+    layers' rates before the sigmoid, as far as the policy has them.
+    """
+    rule, exact, numbers = policy.hebb_rule, sets.astype(np.float64), np.asarray(modulators, np.float64)
+    sizes = (*policy.observation_shape, *policy.hidden_sizes, policy.num_outputs)
+
+    def find(layer, i, j):
+        return find_coefficients(policy.sharing, rule, exact, sizes, layer, i, j)
+
+    def compute_change(layer, i, j, x, y):
+        if rule in NEURAL:
+            return compute_network_output(rule, exact[layer % len(exact)], x, y)
+        return TABLE[rule][1](find(layer, i, j), x, y)
+
+    if policy.sharing == "synapse":
+        plain = replace(policy, modulation="none", eligibility=False)
+        rules = convert_reference_coefficients(plain, sets, np.zeros(0))
+    else:
+        rules = sets.ravel() if rule in NEURAL else sets.T.ravel()
+    row = np.concatenate([rules, numbers]).astype(np.float32)
+    found, initial, _ = play_episode(policy, row, observations, rewards=rewards)
+    expected = play_slow_episode(
+        compute_change,
+        lambda *place: find(*place)[ETA[rule]] if rule in ETA else 1.0,
+        initial,
+        observations,
+        policy.normalization,
+        policy.update_every,
+        policy.output_activity,
+        rewards=rewards,
+        modulation=numbers[:2] if policy.modulation == "reward" else None,
+        rates=1 / (1 + np.exp(-numbers[1 - len(sizes) :])) if policy.eligibility else None,
+        activity_window=policy.activity_window,
+    )
+    np.testing.assert_allclose(found, expected, rtol=10 * tolerance, atol=tolerance)

@@ -2,51 +2,16 @@
 
 import numpy as np
 import pytest
-from slow_plasticity import (
-    ETA,
-    NEURAL,
-    NUM_SETS,
-    SIZES,
-    TABLE,
-    compute_network_output,
-    find_coefficients,
-    play_episode,
-    play_slow_episode,
-)
+from slow_plasticity import NEURAL, NUM_SETS, SIZES, TABLE, check_against_slow_version, play_episode
 
 from hebbes.files.reference_coefficients import convert_reference_coefficients
 from hebbes.policies.hebbian import Hebbian, compute_synaptic_weights
 
 AXES = [("reward", False), ("none", True), ("reward", True)]
-M = np.array([-0.3, 0.9], np.float32)
-RATES = np.array([-1.0, 0.5, 1.5], np.float32)  # rates before the sigmoid
-REWARDS = np.array([0.5, -2.0, 1.0, 0.0, 3.0], np.float32)
-
-
-def _make_policy(modulation, eligibility, **options):
-    return Hebbian(
-        SIZES[:1], SIZES[-1], SIZES[1:-1], init_weights="uni_big", num_rules=7, modulation=modulation,
-        eligibility=eligibility, **options,
-    )  # fmt: skip
-
-
-def _make_modulators(policy):
-    return np.concatenate([M if policy.modulation == "reward" else [], RATES if policy.eligibility else []])
-
-
-def _check(policy, coefficients, compute_change, find_eta):
-    """Compares an episode of both versions. The row is the coefficients, then the modulators."""
-    observations = np.random.default_rng(1).standard_normal((6, SIZES[0])).astype(np.float32)
-    row = np.concatenate([coefficients, _make_modulators(policy)]).astype(np.float32)
-    rewards = np.append(REWARDS, 0)
-    found, initial, _ = play_episode(policy, row, observations, rewards=rewards)
-    modulation = M.astype(np.float64) if policy.modulation == "reward" else None
-    rates = 1 / (1 + np.exp(-RATES.astype(np.float64))) if policy.eligibility else None
-    expected = play_slow_episode(
-        compute_change, find_eta, initial, observations, policy.normalization, policy.update_every, "raw", rewards,
-        modulation, rates,
-    )  # fmt: skip
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+M = [-0.3, 0.9]
+RATES = [-1.0, 0.5, 1.5]
+"""Of the three layers, before the sigmoid."""
+REWARDS = np.array([0.5, -2.0, 1.0, 0.0, 3.0, 0.0])
 
 
 @pytest.mark.parametrize(("modulation", "eligibility"), AXES)
@@ -61,40 +26,19 @@ def _check(policy, coefficients, compute_change, find_eta):
         for rule in TABLE
         for normalization in ("none", "oja")
     ]
-    + [("ABCD_lr", sharing, each, 2) for sharing in NUM_SETS for each in ("none", "max_abs", "clip", "oja")],
+    + [("ABCD_lr", sharing, each, 2) for sharing in NUM_SETS for each in ("none", "max_abs", "clip", "oja")]
+    + [(rule, "layer", each, 1) for rule in NEURAL for each in ("max_abs", "oja")],
 )
 def test_every_rule_and_sharing(rule, sharing, modulation, eligibility, normalization, update_every):
-    policy = _make_policy(
-        modulation, eligibility, hebb_rule=rule, sharing=sharing, normalization=normalization, update_every=update_every
-    )
-    count, change = TABLE[rule]
-    sets = np.random.default_rng(0).normal(0, 0.5, (NUM_SETS[sharing], count)).astype(np.float32)
-    plain = Hebbian(SIZES[:1], SIZES[-1], SIZES[1:-1], hebb_rule=rule)
-    row = convert_reference_coefficients(plain, sets, np.zeros(0)) if sharing == "synapse" else sets.T.ravel()
-
-    def find(layer, i, j):
-        return find_coefficients(sharing, rule, sets.astype(np.float64), SIZES, layer, i, j)
-
-    _check(
-        policy,
-        row,
-        lambda layer, i, j, x, y: change(find(layer, i, j), x, y),
-        lambda layer, i, j: find(layer, i, j)[ETA[rule]] if rule in ETA else 1.0,
-    )
-
-
-@pytest.mark.parametrize("normalization", ["max_abs", "oja"])
-@pytest.mark.parametrize(("modulation", "eligibility"), AXES)
-@pytest.mark.parametrize("rule", list(NEURAL))
-def test_every_neural_rule(rule, modulation, eligibility, normalization):
-    policy = _make_policy(modulation, eligibility, hebb_rule=rule, sharing="layer", normalization=normalization)
-    sets = np.random.default_rng(0).normal(0, 0.7, (3, NEURAL[rule][2])).astype(np.float32)
-    _check(
-        policy,
-        sets.ravel(),
-        lambda layer, i, j, x, y: compute_network_output(rule, sets[layer].astype(np.float64), x, y),
-        lambda layer, i, j: 1.0,
-    )
+    policy = Hebbian(
+        SIZES[:1], SIZES[-1], SIZES[1:-1], hebb_rule=rule, init_weights="uni_big", normalization=normalization,
+        update_every=update_every, sharing=sharing, num_rules=7, modulation=modulation, eligibility=eligibility,
+    )  # fmt: skip
+    rng, size = np.random.default_rng(0), NEURAL[rule][2] if rule in NEURAL else TABLE[rule][0]
+    sets = rng.normal(0, 0.5, (NUM_SETS[sharing], size)).astype(np.float32)
+    observations = rng.standard_normal((6, SIZES[0])).astype(np.float32)
+    modulators = M * (modulation == "reward") + RATES * eligibility
+    check_against_slow_version(policy, sets, observations, REWARDS, modulators)
 
 
 def _play_one_synapse(rewards, row, **options):

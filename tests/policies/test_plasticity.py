@@ -4,87 +4,49 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from slow_plasticity import (
-    ETA,
-    NEURAL,
-    NUM_SETS,
-    SIZES,
-    TABLE,
-    compute_network_output,
-    find_coefficients,
-    play_episode,
-    play_slow_episode,
-)
+from slow_plasticity import ETA, NEURAL, NUM_SETS, SIZES, TABLE, check_against_slow_version, play_episode
 
-from hebbes.files.reference_coefficients import convert_reference_coefficients
+from hebbes.policies import learning_rules
 from hebbes.policies.hebbian import Hebbian, compute_synaptic_weights
 from hebbes.policies.layers import dense
 from hebbes.policies.learning_rules import NORMALIZATIONS
+from hebbes.policies.rule_layout import find_columns
 
+RULES = {**{rule: count for rule, (count, _) in TABLE.items()}, **{rule: NEURAL[rule][2] for rule in NEURAL}}
+"""Rule -> number of coefficients, or of parameters, in a set."""
 SHARED = [(rule, sharing, 1, "raw") for rule in TABLE for sharing in NUM_SETS if sharing != "synapse"]
+
+
+def test_every_rule_has_a_slow_version():
+    assert (TABLE.keys(), NEURAL.keys()) == (learning_rules.RULES.keys(), learning_rules.NEURAL_RULES.keys())
+
+
+def test_a_coefficient_that_no_kernel_reads_is_refused():
+    assert find_columns(("A", "eta", "D")) == (0, None, None, 2, 1, None)
+    with pytest.raises(ValueError, match="coefficients of learning rules are A, B, C, D, eta, D_out, got F"):
+        find_columns(("A", "F"))
+
+
+def draw(rng, *shape, scale=1.0):
+    return (scale * rng.standard_normal(shape)).astype(np.float32)
 
 
 @pytest.mark.parametrize("normalization", NORMALIZATIONS)
 @pytest.mark.parametrize(
     ("rule", "sharing", "update_every", "output_activity"),
     [(rule, "synapse", 1, "raw") for rule in TABLE]
+    + [(rule, sharing, 1, "raw") for rule in NEURAL for sharing in ("layer", "global")]
     + [pytest.param(*each, marks=pytest.mark.slow) for each in SHARED]  # rules and sharings are tested apart
     # what decides when and from what a layer learns does not know the rule
     + [("ABCD_lr", sharing, *each) for sharing in NUM_SETS for each in ((1, "action"), (2, "raw"), (2, "action"))],
 )
 def test_every_rule_against_the_slow_version(rule, sharing, normalization, update_every, output_activity):
     policy = Hebbian(
-        SIZES[:1],
-        SIZES[-1],
-        hidden_sizes=SIZES[1:-1],
-        hebb_rule=rule,
-        init_weights="uni_big",
-        normalization=normalization,
-        update_every=update_every,
-        sharing=sharing,
-        num_rules=7,
-        output_activity=output_activity,
-    )
-    count, change = TABLE[rule]
+        SIZES[:1], SIZES[-1], SIZES[1:-1], hebb_rule=rule, init_weights="uni_big", normalization=normalization,
+        update_every=update_every, sharing=sharing, num_rules=7, output_activity=output_activity,
+    )  # fmt: skip
     rng = np.random.default_rng(0)
-    sets = rng.normal(0, 0.7, (NUM_SETS[sharing], count)).astype(np.float32)
-    row = convert_reference_coefficients(policy, sets, np.zeros(0)) if sharing == "synapse" else sets.T.ravel().copy()
-    observations = rng.standard_normal((4, SIZES[0])).astype(np.float32)
-    found, initial, _ = play_episode(policy, row, observations)
-
-    def find(layer, i, j):
-        return find_coefficients(sharing, rule, sets.astype(np.float64), SIZES, layer, i, j)
-
-    expected = play_slow_episode(
-        lambda layer, i, j, x, y: change(find(layer, i, j), x, y),
-        lambda layer, i, j: find(layer, i, j)[ETA[rule]] if rule in ETA else 1.0,
-        initial,
-        observations,
-        normalization,
-        update_every,
-        output_activity,
-    )
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize("normalization", ["max_abs", "clip", "oja", "tanh"])
-@pytest.mark.parametrize("sharing", ["layer", "global"])
-@pytest.mark.parametrize("rule", list(NEURAL))
-def test_neural_rules_against_the_slow_version(rule, sharing, normalization):
-    policy = Hebbian(SIZES[:1], SIZES[-1], SIZES[1:-1], hebb_rule=rule, sharing=sharing, normalization=normalization)
-    rng = np.random.default_rng(0)
-    sets = rng.normal(0, 0.7, (NUM_SETS[sharing], NEURAL[rule][2])).astype(np.float32)
-    observations = rng.standard_normal((3, SIZES[0])).astype(np.float32)
-    found, initial, _ = play_episode(policy, sets.ravel(), observations)
-    expected = play_slow_episode(
-        lambda layer, i, j, x, y: compute_network_output(rule, sets[layer % len(sets)].astype(np.float64), x, y),
-        lambda layer, i, j: 1.0,
-        initial,
-        observations,
-        normalization,
-        1,
-    )
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    check_against_slow_version(policy, draw(rng, NUM_SETS[sharing], RULES[rule], scale=0.7), draw(rng, 4, SIZES[0]))
 
 
 @settings(max_examples=15)
@@ -92,21 +54,8 @@ def test_neural_rules_against_the_slow_version(rule, sharing, normalization):
 def test_any_width_against_the_slow_version(num_inputs, hidden, num_outputs, seed):
     policy = Hebbian((num_inputs,), num_outputs, hidden_sizes=(hidden,), init_weights="uni_big")
     rng = np.random.default_rng(seed)
-    sizes = (num_inputs, hidden, num_outputs)
-    sets = rng.normal(0, 0.7, (num_inputs * hidden + hidden * num_outputs, 5)).astype(np.float32)
-    observations = rng.standard_normal((2, num_inputs)).astype(np.float32)
-    found, initial, _ = play_episode(policy, convert_reference_coefficients(policy, sets, np.zeros(0)), observations)
-    expected = play_slow_episode(
-        lambda layer, i, j, x, y: TABLE["ABCD_lr"][1](
-            find_coefficients("synapse", "ABCD_lr", sets.astype(np.float64), sizes, layer, i, j), x, y
-        ),
-        None,
-        initial,
-        observations,
-        "max_abs",
-        1,
-    )
-    np.testing.assert_allclose(found, expected, rtol=2e-4, atol=2e-4)
+    sets = draw(rng, num_inputs * hidden + hidden * num_outputs, 5, scale=0.7)
+    check_against_slow_version(policy, sets, draw(rng, 2, num_inputs), tolerance=2e-4)
 
 
 @pytest.mark.parametrize("update_every", [1, 2, 3])
@@ -123,25 +72,9 @@ def test_any_width_against_the_slow_version(num_inputs, hidden, num_outputs, see
 def test_averaged_activities_against_the_slow_version(options, activity_window, update_every):
     axes = {"update_every": update_every, "activity_window": activity_window}
     policy = Hebbian(SIZES[:1], SIZES[-1], SIZES[1:-1], hebb_rule="ABC", sharing="global", **axes, **options)
-    coefficients = np.array([0.5, -0.7, 0.9])
-    modulators = np.array([-0.3, 0.9] * (policy.modulation == "reward") + [-1.0, 0.5, 1.5] * policy.eligibility)
-    rng = np.random.default_rng(0)
-    observations, rewards = rng.standard_normal((8, SIZES[0])).astype(np.float32), rng.standard_normal(8)
-    row = np.concatenate([coefficients, modulators]).astype(np.float32)
-    found, initial, _ = play_episode(policy, row, observations, rewards=rewards)
-    expected = play_slow_episode(
-        lambda layer, i, j, x, y: TABLE["ABC"][1](coefficients, x, y),
-        None,
-        initial,
-        observations,
-        policy.normalization,
-        output_activity=policy.output_activity,
-        rewards=rewards,
-        modulation=modulators[:2] if policy.modulation == "reward" else None,
-        rates=1 / (1 + np.exp(-modulators[-3:])) if policy.eligibility else None,
-        **axes,
-    )
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    modulators = [-0.3, 0.9] * (policy.modulation == "reward") + [-1.0, 0.5, 1.5] * policy.eligibility
+    rng, coefficients = np.random.default_rng(0), np.array([[0.5, -0.7, 0.9]], np.float32)
+    check_against_slow_version(policy, coefficients, draw(rng, 8, SIZES[0]), rng.standard_normal(8), modulators)
 
 
 def test_the_first_update_by_hand():
