@@ -63,6 +63,18 @@ def train(config):
     return run.folder
 
 
+def meddle(run, action):
+    """Calls `action(context, rollouts)` after each evaluation of the run. It may change the rollouts, or raise."""
+    evaluate = run.engine.evaluate
+
+    def evaluate_and_meddle(population, context):
+        rollouts = evaluate(population, context)
+        action(context, rollouts)
+        return rollouts
+
+    run.engine.evaluate = evaluate_and_meddle
+
+
 def make_resumed_config(folder, trainer="static", /, **options):
     """The config that resumes the run in a folder until its generation 9, with other options by name."""
     given = {"resume": str(folder), "import": ("tests",), "generations": 9, **options}

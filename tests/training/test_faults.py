@@ -18,7 +18,7 @@ from hebbes.training.lifecycle import Lifecycle
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
 from hebbes.training.run_folder import RunFiles
-from tests.training.scripted_runs import make_scripted_config, read_outcome, resume, train
+from tests.training.scripted_runs import make_scripted_config, meddle, read_outcome, resume, train
 
 SCRIPT = {"rewards": [0.0], "truncate_at": 5, "action_weight": 1.0}
 
@@ -49,19 +49,16 @@ def test_failed_members_are_counted_named_once_and_the_run_goes_on(tmp_path, cap
 
 
 @pytest.mark.slow
-def test_when_every_member_fails_the_run_stops_and_can_go_on_in_a_mended_environment(tmp_path, monkeypatch):
+def test_when_every_member_fails_the_run_stops_and_can_go_on_in_a_mended_environment(tmp_path):
     whole = read_outcome(train(make_scripted_config(tmp_path, run_name="whole")))
     (run,) = prepare(make_scripted_config(tmp_path))
-    evaluate = run.engine.evaluate
 
-    def fail_after_four(population, context):
-        rollouts = evaluate(population, context)
+    def fail_after_four(context, rollouts):
         if context.generation == 4 and context.purpose is Purpose.TRAINING:
             rollouts.returns[:-1] = np.nan
             rollouts.faults["non-finite reward"] = 8
-        return rollouts
 
-    monkeypatch.setattr(run.engine, "evaluate", fail_after_four)
+    meddle(run, fail_after_four)
     with pytest.raises(TrainingError, match="generation 5: every member failed: non-finite reward in 8 episodes"):
         execute(run)
     assert load_newest_checkpoint(run.folder / "checkpoint")[0].progress.units == 4
@@ -83,35 +80,29 @@ def test_when_all_members_tie_the_returns_change_nothing_and_it_is_said_once(tmp
     assert metrics["update_norm"].tolist() == [0, 0, 0, 0]
 
 
-def test_ties_that_come_and_go_are_said_twice(tmp_path, monkeypatch, capsys):
+def test_ties_that_come_and_go_are_said_twice(tmp_path, capsys):
     (run,) = prepare(make_scripted_config(tmp_path))
-    evaluate = run.engine.evaluate
 
-    def tie_at_times(population, context):
-        rollouts = evaluate(population, context)
+    def tie_at_times(context, rollouts):
         if context.purpose is Purpose.TRAINING and context.generation % 3:
             rollouts.returns[:] = 7
-        return rollouts
 
-    monkeypatch.setattr(run.engine, "evaluate", tie_at_times)
+    meddle(run, tie_at_times)
     execute(run)
     line = "all members have the same fitness, 7: it says nothing about the weights"
     said = [each for each in capsys.readouterr().out.splitlines() if line in each]
     assert said == [f"generation 2: {line}", f"generation 5: {line}; this is not said again"]
 
 
-def test_failures_of_one_kind_are_said_twice_whatever_their_texts(tmp_path, monkeypatch, capsys):
+def test_failures_of_one_kind_are_said_twice_whatever_their_texts(tmp_path, capsys):
     (run,) = prepare(make_scripted_config(tmp_path))
-    evaluate = run.engine.evaluate
 
-    def fail_at_times(population, context):
-        rollouts = evaluate(population, context)
+    def fail_at_times(context, rollouts):
         if context.purpose is Purpose.TRAINING and context.generation != 3:
             rollouts.returns[0] = np.nan
             rollouts.faults[f"ValueError: number {context.generation}"] = 1
-        return rollouts
 
-    monkeypatch.setattr(run.engine, "evaluate", fail_at_times)
+    meddle(run, fail_at_times)
     execute(run)
     said = [each for each in capsys.readouterr().out.splitlines() if " failed: " in each]
     assert [each.partition(":")[0] for each in said] == ["generation 1", "generation 5"]
@@ -170,17 +161,27 @@ def test_they_stay_out_of_the_statistics_of_the_observations(make_huge_config):
     assert np.abs(saved.buffers["observation_mean"]).max() < 1 and saved.buffers["observation_std"].max() < 2
 
 
+def refuse_saves(monkeypatch, refuse):
+    """Calls `refuse(units)`, which may raise, before each save."""
+    save = RunFiles.save
+    monkeypatch.setattr(
+        RunFiles, "save", lambda self, checkpoint: (refuse(checkpoint.progress.units), save(self, checkpoint))
+    )
+
+
+def forbid(units):
+    raise PermissionError(13, "Permission denied", "/checkpoint/x.ckpt")
+
+
 def test_what_the_disk_refuses_is_said_once_each_time_that_it_begins_and_tried_again(tmp_path, monkeypatch, capsys):
     (run,) = prepare(make_scripted_config(tmp_path, eval_every=100, checkpoint_every=1))
-    save = RunFiles.save
 
-    def refuse_to_save(self, checkpoint):
-        if checkpoint.progress.units in (3, 4, 5, 7):
-            folder = "/run" if checkpoint.progress.units == 3 else "/run/checkpoint"  # best.dat comes last
-            raise OSError(28, "No space left on device", f"{folder}/.x{checkpoint.progress.units}.tmp")
-        save(self, checkpoint)
+    def refuse(units):
+        if units in (3, 4, 5, 7):
+            folder = "/run" if units == 3 else "/run/checkpoint"  # best.dat comes last
+            raise OSError(28, "No space left on device", f"{folder}/.x{units}.tmp")
 
-    monkeypatch.setattr(RunFiles, "save", refuse_to_save)
+    refuse_saves(monkeypatch, refuse)
     execute(run)
     said = [line for line in capsys.readouterr().out.splitlines() if "not saved" in line]
     assert said == [
@@ -192,14 +193,12 @@ def test_what_the_disk_refuses_is_said_once_each_time_that_it_begins_and_tried_a
 
 def test_a_run_whose_end_cannot_be_saved_says_so(tmp_path, monkeypatch):
     (run,) = prepare(make_scripted_config(tmp_path, eval_every=100, checkpoint_every=4))
-    save = RunFiles.save
 
-    def refuse_to_save(self, checkpoint):
-        if checkpoint.progress.units == 9:
+    def refuse(units):
+        if units == 9:
             raise OSError(28, "No space left on device", "/checkpoint/x.ckpt")
-        save(self, checkpoint)
 
-    monkeypatch.setattr(RunFiles, "save", refuse_to_save)
+    refuse_saves(monkeypatch, refuse)
     with pytest.raises(TrainingError, match=r"generation 9 could not be saved: No space left on device: /checkpoint"):
         execute(run)
     assert load_newest_checkpoint(run.folder / "checkpoint")[0].progress.units == 8
@@ -210,14 +209,11 @@ def test_whatever_ends_a_run_that_cannot_be_saved_a_line_says_so(ending, status,
     """Although the same error was printed before. After a signal the status is 1."""
     (run,) = prepare(make_scripted_config(tmp_path, eval_every=100, checkpoint_every=1))
 
-    def refuse_to_save(self, checkpoint):
-        raise PermissionError(13, "Permission denied", "/checkpoint/x.ckpt")
-
     def end(row):
         if row["generation"] == 5:
             raise ending
 
-    monkeypatch.setattr(RunFiles, "save", refuse_to_save)
+    refuse_saves(monkeypatch, forbid)
     with pytest.raises(type(ending)) as raised:
         execute(run, end)
     assert getattr(raised.value, "code", None) == status
@@ -241,16 +237,14 @@ def test_a_signal_after_the_folder_was_moved_away_says_what_is_lost(tmp_path, ca
     assert load_newest_checkpoint(tmp_path / "elsewhere" / "checkpoint")[0].progress.units == 4
 
 
-def test_a_simulator_that_cannot_start_stops_the_run_with_its_last_generation(tmp_path, monkeypatch):
+def test_a_simulator_that_cannot_start_stops_the_run_with_its_last_generation(tmp_path):
     (run,) = prepare(make_scripted_config(tmp_path, eval_every=3, eval_episodes=3))
-    evaluate = run.engine.evaluate
 
-    def fail_in_evaluation(population, context):
+    def fail_in_evaluation(context, rollouts):
         if context.purpose is Purpose.EVALUATION:
             raise EngineError("a simulator cannot be made")
-        return evaluate(population, context)
 
-    monkeypatch.setattr(run.engine, "evaluate", fail_in_evaluation)
+    meddle(run, fail_in_evaluation)
     with pytest.raises(EngineError):
         execute(run)
     saved, _ = load_newest_checkpoint(run.folder / "checkpoint")
@@ -258,17 +252,14 @@ def test_a_simulator_that_cannot_start_stops_the_run_with_its_last_generation(tm
     assert saved.latest.units == 2
 
 
-def test_evaluation_failing_leaves_no_score_and_no_better_policy(tmp_path, monkeypatch):
+def test_evaluation_failing_leaves_no_score_and_no_better_policy(tmp_path):
     (run,) = prepare(make_scripted_config(tmp_path, eval_every=2, generations=4))
-    evaluate = run.engine.evaluate
 
-    def fail_once(population, context):
-        rollouts = evaluate(population, context)
+    def fail_once(context, rollouts):
         if context.purpose is Purpose.EVALUATION and context.generation == 2:
             rollouts.returns[0] = np.nan
-        return rollouts
 
-    monkeypatch.setattr(run.engine, "evaluate", fail_once)
+    meddle(run, fail_once)
     execute(run)
     scores = read_metrics(run.folder / "metrics.csv")["eval_return"]
     assert np.isnan(scores[1]) and np.isfinite(scores[3])
@@ -279,13 +270,10 @@ def test_evaluation_failing_leaves_no_score_and_no_better_policy(tmp_path, monke
 def test_what_is_lost_is_the_last_unit_that_has_been_evaluated(tmp_path, monkeypatch, capsys):
     (run,) = prepare(make_scripted_config(tmp_path, eval_every=5, checkpoint_every=1))
 
-    def refuse_to_save(self, checkpoint):
-        raise PermissionError(13, "Permission denied", "/checkpoint/x.ckpt")
-
     def stop(self):
         raise SystemExit(143)
 
-    monkeypatch.setattr(RunFiles, "save", refuse_to_save)
+    refuse_saves(monkeypatch, forbid)
     monkeypatch.setattr(Lifecycle, "_evaluate", stop)
     with pytest.raises(SystemExit):
         execute(run)

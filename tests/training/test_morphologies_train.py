@@ -16,7 +16,7 @@ from hebbes.training.agent_and_environment import find_spaces, make_environment_
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
 from tests.files.saved_policies import make_saved_policy, write_forged_file
-from tests.training.scripted_runs import read_outcome, train
+from tests.training.scripted_runs import meddle, read_outcome, train
 
 TINY = ["--popsize", "4", "--generations", "3", "--max_episode_steps", "6", "--eval_episodes", "2", "--threads", "1"]
 OFTEN = ["--eval_every", "1", "--checkpoint_every", "1", "--no_observation_normalization"]
@@ -96,15 +96,10 @@ def test_the_policy_file_names_the_morphologies_and_play_is_the_mean_over_them(w
     np.testing.assert_allclose(both, (none + right) / 2)
 
 
-def test_members_and_the_mean_policy_are_evaluated_in_every_morphology(tmp_path, monkeypatch):
+def test_members_and_the_mean_policy_are_evaluated_in_every_morphology(tmp_path):
     (run,) = prepare(parse(tmp_path, "--morphologies", "none,right", "--generations", "1"))
-    seen, evaluate = {}, run.engine.evaluate
-
-    def record(population, context):
-        seen[context.purpose] = evaluate(population, context)
-        return seen[context.purpose]
-
-    monkeypatch.setattr(run.engine, "evaluate", record)
+    seen = {}
+    meddle(run, lambda context, rollouts: seen.update({context.purpose: rollouts}))
     execute(run)
     row = {name: column[0] for name, column in read_metrics(run.folder / "metrics.csv").items()}
     training, evaluation = seen[Purpose.TRAINING], seen[Purpose.EVALUATION]
@@ -150,11 +145,12 @@ def test_the_presets_train_on_the_intact_and_one_damaged_ant(trainer, environmen
     if "Bullet" in environment and find_spec("pybullet") is None:
         pytest.skip("PyBullet is not installed")
     preset, usual = (
-        parse_config(trainer, ["--environment", environment, *variant], "test")
+        parse_config(trainer, ["--environment", environment, *variant], "test").as_options()
         for variant in (["--preset", "damage"], [])
     )
-    changes = {"environment": {"morphologies": ("none", "right")}, "run": {"preset": "damage"}}
-    assert preset == usual.change(**changes)
+    distance = {"healthy_reward": 0, "ctrl_cost_weight": 0, "contact_cost_weight": 0}  # of Bullet's ant it is anyway
+    rewards = {"env_kwargs": distance, "reward_shift": 0.0} if environment == "Ant-v5" else {}
+    assert preset == {**usual, "morphologies": ["none", "right"], **rewards}
     files = ["--folder", str(tmp_path), "--run_name", "run", "--test_episodes", "1", "--generations", "1"]
     tiny = ["--popsize", "2", "--max_episode_steps", "3", "--eval_episodes", "1", "--threads", "1"]
     folder = train(parse_config(trainer, ["--environment", environment, "--preset", "damage", *tiny, *files], "test"))

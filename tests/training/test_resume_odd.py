@@ -29,6 +29,7 @@ from tests.training.scripted_runs import (
     make_config,
     make_resumed_config,
     make_scripted_config,
+    meddle,
     read_outcome,
     resume,
     train,
@@ -158,15 +159,12 @@ def test_interrupted_in_the_middle_of_a_generation(generation, purpose, tmp_path
     config = make_scripted_config(tmp_path, eval_every=4, checkpoint_every=100)
     whole = read_outcome(train(change(config, run_name="whole")))
     (run,) = prepare(config)
-    evaluate = run.engine.evaluate
 
-    def interrupt(population, context):
-        rollouts = evaluate(population, context)
+    def interrupt(context, rollouts):
         if context.generation >= generation and context.purpose is purpose:
             raise KeyboardInterrupt
-        return rollouts
 
-    run.engine.evaluate = interrupt
+    meddle(run, interrupt)
     with pytest.raises(KeyboardInterrupt):
         execute(run)
     assert read_outcome(resume(run.folder)) == whole

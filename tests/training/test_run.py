@@ -14,7 +14,7 @@ from hebbes.programs.evaluation_entries import load_entries
 from hebbes.recording.metrics import METRICS, read_metrics
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
-from tests.training.scripted_runs import change, make_config, make_scripted_config, train
+from tests.training.scripted_runs import change, make_config, make_scripted_config, meddle, train
 
 SCRIPTED = "Scripted-v0"
 OF_RAY = {"nodes", "workers", "chunks_outstanding", "chunks_sent_again"}
@@ -43,13 +43,8 @@ def load(path):
 def record_contexts(config):
     """Trains; returns every context that the engine was given, and the folder."""
     (prepared,) = prepare(config)
-    contexts, evaluate = [], prepared.engine.evaluate
-
-    def spy(population, context):
-        contexts.append(context)
-        return evaluate(population, context)
-
-    prepared.engine.evaluate = spy
+    contexts = []
+    meddle(prepared, lambda context, rollouts: contexts.append(context))
     execute(prepared)
     return contexts, prepared.folder
 

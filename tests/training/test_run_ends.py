@@ -17,7 +17,7 @@ from hebbes.training.advice import METRICS_ADVICE, RESUME_ADVICE, TrainingError,
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute, execute_all
 from hebbes.training.run_folder import RunFiles
-from tests.training.scripted_runs import change, make_scripted_config, read_outcome, resume, train
+from tests.training.scripted_runs import change, make_scripted_config, meddle, read_outcome, resume, train
 
 
 @pytest.fixture
@@ -171,14 +171,12 @@ def test_another_test_than_that_of_the_folder_is_played(finished, capsys):
 def test_a_run_shortened_before_its_first_evaluation_is_evaluated(tmp_path, capsys):
     folder = train(make_scripted_config(tmp_path, generations=2, run_name="whole", eval_every=100))
     (run,) = prepare(make_scripted_config(tmp_path, eval_every=100, checkpoint_every=1))
-    evaluate = run.engine.evaluate
 
-    def interrupt(population, context):
+    def interrupt(context, rollouts):
         if context.generation == 2:
             raise KeyboardInterrupt
-        return evaluate(population, context)
 
-    run.engine.evaluate = interrupt
+    meddle(run, interrupt)
     with pytest.raises(KeyboardInterrupt):
         execute(run)
     assert not (run.folder / "best.dat").exists()
