@@ -89,38 +89,21 @@ class TellsNothing(_TellsLater):
         return None
 
 
-class TellsText(_TellsLater):
-    def answer(self, metrics):
-        return {**metrics, "sigma": "large"}
-
-
-class TellsAnotherMetric(_TellsLater):
-    def answer(self, metrics):
-        return {**metrics, "another": 1.0}
-
-
 class TellRaises(_TellsLater):
     answer = _raise
 
 
-class TellsColumnOfOurs(_TellsLater):
-    def answer(self, metrics):
-        return {**metrics, "generation": 7}
+def _add(metrics):
+    """A strategy that tells these metrics too, later."""
+    return type("Adds", (_TellsLater,), {"answer": lambda self, own: {**own, **metrics}})
 
 
-class TellsColumnOfTheLoop(_TellsLater):
-    def answer(self, metrics):
-        return {**metrics, "return_mean": 7}
-
-
-class TellsComma(_TellsLater):
-    def answer(self, metrics):
-        return {**metrics, "a,b": 7}
-
-
-class TellsHugeNumber(_TellsLater):
-    def answer(self, metrics):
-        return {**metrics, "sigma": 10**400}
+TellsText = _add({"sigma": "large"})
+TellsAnotherMetric = _add({"another": 1.0})
+TellsColumnOfOurs = _add({"generation": 7})
+TellsColumnOfTheLoop = _add({"return_mean": 7})
+TellsComma = _add({"a,b": 7})
+TellsHugeNumber = _add({"sigma": 10**400})
 
 
 class MeanShrinks(_TellsLater):
@@ -159,32 +142,19 @@ class _StateLater(_TellsLater):
         return {**super().state_dict(), "own": self.addition} if self.is_spoiled else super().state_dict()
 
 
-class StateOfNone(_StateLater):
-    addition = None
+def _keep(value):
+    """A strategy that keeps this in its state too, later."""
+    return type("Keeps", (_StateLater,), {"addition": value})
 
 
-class StateOfSet(_StateLater):
-    addition = {1, 2}  # noqa: RUF012
-
-
-class StateOfText(_StateLater):
-    addition = np.array(["a"])
-
-
-class StateOfObjects(_StateLater):
-    addition = np.array([None, {}], dtype=object)
-
-
-class StateOfComplexNumbers(_StateLater):
-    addition = np.array([1j])
-
-
-class StateOfLongDoubles(_StateLater):
-    addition = np.zeros(2, np.longdouble)
-
-
-class StateOfRecords(_StateLater):
-    addition = np.zeros(2, [("a", "f4")])
+StateOfNone = _keep(None)
+StateOfSet = _keep({1, 2})
+StateOfText = _keep(np.array(["a"]))
+StateOfObjects = _keep(np.array([None, {}], dtype=object))
+StateOfComplexNumbers = _keep(np.array([1j]))
+StateOfLongDoubles = _keep(np.zeros(2, np.longdouble))
+StateOfRecords = _keep(np.zeros(2, [("a", "f4")]))
+StateRaises = _keep(property(lambda self: 1 / 0))
 
 
 class StateOfManyArrays(_StateLater):
@@ -192,10 +162,6 @@ class StateOfManyArrays(_StateLater):
 
     def state_dict(self):
         return super().state_dict() | ({f"k{k}": np.zeros(1) for k in range(3000)} if self.is_spoiled else {})
-
-
-class StateRaises(_StateLater):
-    addition = property(lambda self: 1 / 0)
 
 
 class StateIsList(_StateLater):

@@ -28,40 +28,23 @@ class StepsWrongly(BatchWrapper):
         return stepped if self.num_calls < self.from_call else self.spoil(stepped)
 
 
-class StepsToNothing(StepsWrongly):
-    def spoil(self, stepped):
-        return None
+def _spoil(spoil):
+    """A wrapper whose env steps are spoilt by this function, later."""
+    return type("Spoils", (StepsWrongly,), {"spoil": lambda self, stepped: spoil(stepped)})
 
 
-class RewardsInList(StepsWrongly):
-    def spoil(self, stepped):
-        return change(stepped, rewards=stepped.rewards.tolist())
+def _drop_row(stepped):
+    arrays = ("observations", "rewards", "terminated", "truncated")
+    return change(stepped, **{name: getattr(stepped, name)[:-1] for name in arrays})
 
 
-class RewardsInColumn(StepsWrongly):
-    def spoil(self, stepped):
-        return change(stepped, rewards=stepped.rewards[:, np.newaxis])
-
-
-class RewardTooFew(StepsWrongly):
-    def spoil(self, stepped):
-        return change(stepped, rewards=stepped.rewards[:-1])
-
-
-class RowTooFew(StepsWrongly):
-    def spoil(self, stepped):
-        arrays = ("observations", "rewards", "terminated", "truncated")
-        return change(stepped, **{name: getattr(stepped, name)[:-1] for name in arrays})
-
-
-class IntegersTerminate(StepsWrongly):
-    def spoil(self, stepped):
-        return change(stepped, terminated=stepped.terminated.astype(np.int64))
-
-
-class NarrowObservations(StepsWrongly):
-    def spoil(self, stepped):
-        return change(stepped, observations=stepped.observations[:, :1])
+StepsToNothing = _spoil(lambda stepped: None)
+RewardsInList = _spoil(lambda stepped: change(stepped, rewards=stepped.rewards.tolist()))
+RewardsInColumn = _spoil(lambda stepped: change(stepped, rewards=stepped.rewards[:, np.newaxis]))
+RewardTooFew = _spoil(lambda stepped: change(stepped, rewards=stepped.rewards[:-1]))
+RowTooFew = _spoil(_drop_row)
+IntegersTerminate = _spoil(lambda stepped: change(stepped, terminated=stepped.terminated.astype(np.int64)))
+NarrowObservations = _spoil(lambda stepped: change(stepped, observations=stepped.observations[:, :1]))
 
 
 class StartsWithList(BatchWrapper):
