@@ -31,7 +31,7 @@ REFRESH_SECONDS = 1.0
 """How often the list of nodes is read."""
 
 MAX_ASKED = 3
-"""How often a node is asked what it is like, if its worker dies before it has answered."""
+"""A line says so when a node's worker has died as often before it could say what the node is like."""
 
 _TRIAL = "import sys, ray; ray.init(address=sys.argv[1], log_to_driver=False); print('joined')"
 
@@ -155,9 +155,9 @@ class RayCluster:
             reason = f"cannot do the work: {describe_error(getattr(error, 'cause', None) or error)}"
         except exceptions.RayError as error:
             self._unanswered[node.id] += 1
-            if self._unanswered[node.id] < MAX_ASKED:
-                return ""  # it is gone already, or will be asked again
-            reason = f"cannot do the work: {describe_error(error)}"
+            if self._unanswered[node.id] == MAX_ASKED:
+                say(f"node {node.address} does not answer: {describe_error(error)}; it is not used until it does")
+            return ""  # it is gone already, or will be asked again
         else:
             reason = "" if self._allow_mixed_nodes else reason
         if not reason:

@@ -34,9 +34,7 @@ class LayerRule:
 
 
 def find_columns(names: Sequence[str]) -> tuple[int | None, ...]:
-    """Place of each of COEFFICIENTS in `names`, or None. ValueError for another name, which no kernel would read."""
-    if unknown := [name for name in names if name not in COEFFICIENTS]:
-        raise ValueError(f"coefficients of learning rules are {', '.join(COEFFICIENTS)}, got {', '.join(unknown)}")
+    """Place of each of COEFFICIENTS in `names`, or None."""
     return tuple(names.index(name) if name in names else None for name in COEFFICIENTS)
 
 
@@ -59,6 +57,8 @@ class RuleLayout:
             count = count_network_params(*NEURAL_RULES[self.hebb_rule])
             return {"rules": (1, len(self.matrices) if self.sharing == "layer" else 1, count)}
         names = RULES[self.hebb_rule]
+        if unread := [name for name in names if name not in COEFFICIENTS]:
+            raise ValueError(f"coefficients of learning rules are {', '.join(COEFFICIENTS)}, got {', '.join(unread)}")
         if self.sharing == "synapse":
             return {format_rules_name(layer): (out, len(names), into) for layer, (out, into) in self.matrices.items()}
         return {"rules": (1, len(names), count_sets(self.sharing, self.sizes, self.num_rules))}

@@ -86,7 +86,8 @@ def _make_folders(folder: Path) -> None:
     missing = [each for each in (folder, *folder.parents) if not each.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     for each in missing:
-        sync_folder(each.parent)
+        with suppress(PermissionError):  # one that may be written to and not read
+            sync_folder(each.parent)
 
 
 def _check_is_outside_runs(named: str, parent: Path) -> None:

@@ -1,5 +1,6 @@
 """Imported files act like the reference's network, here a slow one that reads coefficients in that code's order."""
 
+from importlib.util import find_spec
 from itertools import pairwise
 
 import numpy as np
@@ -148,6 +149,7 @@ def test_coefficients_of_another_rule_or_network_are_refused(tmp_path, hebb, coe
     assert not (tmp_path / "imported.dat").exists()
 
 
+@pytest.mark.skipif(find_spec("pybullet") is None, reason="PyBullet is not installed")
 def test_how_weights_learned_must_be_said_for_a_robot_without_conventions(tmp_path):
     with pytest.raises(ValueError, match=r"for ReacherBulletEnv-v0: .*, for its learning, --normalization and --out"):
         import_arrays(tmp_path, np.zeros((9 * 128 + 128 * 64 + 64 * 2, 5)), environment="ReacherBulletEnv-v0")

@@ -8,6 +8,7 @@ from threading import Barrier
 import pytest
 
 from hebbes.strategies.openai_es import OpenAIES
+from hebbes.training import run_folder
 from hebbes.training.advice import TrainingError
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
@@ -131,9 +132,9 @@ def test_noise_that_cannot_be_drawn_is_refused(tmp_path):
 def test_a_new_run_is_there_after_a_power_cut(config, tmp_path, monkeypatch):
     """Each new folder is synced, with its own name in the folder above it."""
     synced = []
-    monkeypatch.setattr(os, "fsync", lambda number: synced.append(str(Path(f"/proc/self/fd/{number}").readlink())))
+    monkeypatch.setattr(run_folder, "sync_folder", synced.append)
     (run,) = prepare(change(config, folder=str(tmp_path / "new" / "weights")))
     os.close(run.lock)
     parent = run.folder.parent
-    assert {str(each) for each in (tmp_path, tmp_path / "new", tmp_path / "new" / "weights")} <= set(synced)
-    assert synced[-2:] == [f"{parent}/.{run.folder.name}.{os.getpid()}.tmp", str(parent)]
+    assert {tmp_path, tmp_path / "new", tmp_path / "new" / "weights"} <= set(synced)
+    assert synced[-2:] == [parent / f".{run.folder.name}.{os.getpid()}.tmp", parent]
