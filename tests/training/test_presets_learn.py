@@ -22,29 +22,20 @@ def test_cartpole_is_solved_by_its_preset(trainer, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("modulation", "generations", "least", "most"),
-    [("reward", 10, 10, 27.7), ("none", 20, -3, 3)],
-    ids=["reward", "without reward"],
+    ("flags", "generations", "least", "most"),
+    [
+        # 30 trials; the expected return is at most 27.2 (docs/plasticity.md)
+        (["--seed", "7", "--modulation", "reward"], 10, 10, 27.7),
+        (["--seed", "7", "--modulation", "none"], 20, -3, 3),
+        # two junctions and 40 trials; at most 36.15
+        (["--seed", "200", "--preset", "delayed", "--eligibility"], 10, 15, 36.7),
+        (["--seed", "200", "--preset", "delayed", "--no_eligibility"], 20, -3, 3),
+    ],
+    ids=["reward", "without reward", "delayed", "delayed without eligibility"],
 )
-def test_only_a_policy_that_sees_reward_follows_it_in_the_t_maze(modulation, generations, least, most, tmp_path):
-    # 30 trials; the expected return is at most 27.2 (docs/plasticity.md)
-    flags = ["--environment", "TMaze-v0", "--folder", str(tmp_path), "--test_episodes", "0", "--seed", "7"]
-    flags += ["--modulation", modulation, "--generations", str(generations), "--eval_every", "5", "--threads", "1"]
-    (run,) = prepare(parse_config("hebbian", flags, "test"))
-    execute(run)
-    saved = read_policy_file(run.folder / "best.dat")
-    mean = play(saved, make_evaluation_spec(saved.environment), episodes=100, seed=1, threads=1).fitness.mean()
-    assert least <= mean <= most
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("flag", "generations", "least", "most"), [("--eligibility", 10, 15, 36.7), ("--no_eligibility", 20, -3, 3)]
-)
-def test_only_a_policy_with_eligibility_follows_a_delayed_reward(flag, generations, least, most, tmp_path):
-    # two junctions and 40 trials; the expected return is at most 36.15 (docs/plasticity.md)
-    flags = ["--environment", "TMaze-v0", "--preset", "delayed", "--folder", str(tmp_path), "--test_episodes", "0"]
-    flags += [flag, "--generations", str(generations), "--eval_every", "5", "--seed", "200", "--threads", "1"]
+def test_only_a_policy_that_sees_reward_and_remembers_it_solves_the_t_maze(flags, generations, least, most, tmp_path):
+    flags = ["--environment", "TMaze-v0", "--folder", str(tmp_path), "--test_episodes", "0", *flags]
+    flags += ["--generations", str(generations), "--eval_every", "5", "--threads", "1"]
     (run,) = prepare(parse_config("hebbian", flags, "test"))
     execute(run)
     saved = read_policy_file(run.folder / "best.dat")
