@@ -56,7 +56,10 @@ class PlannedRun:
     def check(self) -> None:
         """ValueError if the folder has a run with other options, or returns that cannot be read."""
         if (self.folder / COMMAND_TXT).exists():
-            found = read_options((self.folder / COMMAND_TXT).read_text().splitlines()[0])
+            try:
+                found = read_options((self.folder / COMMAND_TXT).read_text().splitlines()[0])
+            except (ValueError, IndexError):
+                raise ValueError(f"{self.folder / COMMAND_TXT} is damaged: move the folder away") from None
             if found != self.options:
                 raise ValueError(
                     f"{self.folder} is of {found}, and the study has {self.options}: take another --folder"

@@ -133,7 +133,7 @@ def format_results(runs: Sequence[PlannedRun], recorded: RecordedRuns) -> str:
         own = [run for run in runs if (run.environment, run.method) == (environment, method)]
         done = [scores for scores in (recorded.find_scores(run) for run in own) if scores]
         for case in done[0] if done else [environment]:
-            values = [scores[case] for scores in done]
+            values = [scores[case] for scores in done if case in scores]
             found = summarize(np.array(values)) if values else None
             middle = ["-", "-"] if found is None else [format_number(each.value) for each in (found.median, found.iqm)]
             rows.append((case, method, f"{len(values)} of {len(own)}", *middle, " ".join(map(format_number, values))))

@@ -30,6 +30,10 @@ def find_allowed_range(space: Space) -> tuple[Any, Any] | None:
     return (space.low, space.high) if isinstance(space, Box) and space.dtype.kind != "f" else find_listed_range(space)
 
 
+class EndedError(ValueError):
+    """An env step in a sub-environment whose episode has ended."""
+
+
 class SteppingGuard:
     """Checks every env step. Without it, a simulator in C++ would crash, or go on after the end of an episode."""
 
@@ -60,7 +64,7 @@ class SteppingGuard:
             raise ValueError(f"active must name sub-environments in 0..{len(self._ended) - 1}, got {ids}")
         if self._ended[ids].any():
             ended = ids[self._ended[ids]]
-            raise ValueError(f"active names sub-environments whose episode has ended or not begun: {ended}")
+            raise EndedError(f"active names sub-environments whose episode has ended or not begun: {ended}")
 
     def check_actions(self, actions: Shaped[np.ndarray, "active ..."], count: int) -> Shaped[np.ndarray, "active ..."]:
         """`actions` as a contiguous array of the simulator's dtype; ValueError for a wrong shape or value."""

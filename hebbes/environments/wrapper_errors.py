@@ -10,6 +10,7 @@ from gymnasium.spaces import Box, Discrete
 
 from hebbes.contracts.engine import EngineError
 from hebbes.contracts.environment import BatchEnv, EnvStep, Space
+from hebbes.environments.stepping_guard import EndedError
 from hebbes.registry.users_classes import describe_users_error
 from hebbes.wrappers.base import Actions, Active, Observations
 
@@ -52,14 +53,15 @@ class UsersWrapper:
     def _name_in_errors(self) -> Iterator[None]:
         """Names the wrapper in what it raises. Others pass, such as those that a simulator raises while it is stepped.
 
-        The innermost environment in the traceback has raised.
+        The innermost environment in the traceback has raised. An env step after the end of an episode comes from a
+        wrapper that has hidden this end.
         """
         try:
             yield
         except Exception as error:
             owners = [frame.f_locals.get("self") for frame, _ in traceback.walk_tb(error.__traceback__)]
             innermost = next(each for each in reversed(owners) if _is_batch_env(each))
-            if innermost is not self and innermost is not vars(self)[_WRAPPER]:
+            if not (isinstance(error, EndedError) or innermost is self or innermost is vars(self)[_WRAPPER]):
                 raise
             raise WrapperError(describe_users_error("wrappers", vars(self)[_NAME], error)) from error
 
@@ -95,7 +97,7 @@ def check_actions(space: Space, names: Sequence[str]) -> None:
 
 
 def _check_array(what: str, array: Any, shape: tuple[int, ...], kinds: str) -> None:
-    if not (isinstance(array, np.ndarray) and array.dtype.kind in kinds and array.shape == shape):
-        found = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
+    if not (type(array) is np.ndarray and array.dtype.kind in kinds and array.shape == shape):
+        found = f"{array.dtype} of shape {array.shape}" if type(array) is np.ndarray else type(array).__name__
         wanted = "bool" if kinds == "b" else "an array of numbers"
         raise ValueError(f"{what} must be {wanted} of shape {shape}, got {found}")

@@ -74,8 +74,8 @@ def check_arrays(arrays: Mapping[str, np.ndarray]) -> None:
     for name, array in arrays.items():
         if not isinstance(name, str):
             raise ValueError(f"names of arrays must be texts, got {name!r}")
-        if not (isinstance(array, np.ndarray) and array.dtype.kind in "biuf" and array.dtype.itemsize <= 8):
-            found = f"dtype {array.dtype}" if isinstance(array, np.ndarray) else f"a {type(array).__name__}"
+        if not (type(array) is np.ndarray and array.dtype.kind in "biuf" and array.dtype.itemsize <= 8):
+            found = f"dtype {array.dtype}" if type(array) is np.ndarray else f"a {type(array).__name__}"
             raise ValueError(f"array {name!r} cannot be saved: it must be of numbers with at most 64 bits, got {found}")
         if not array.flags.c_contiguous:
             raise ValueError(

@@ -85,10 +85,10 @@ class CompletionLog:
         say(f"completion_log {self._path} {differs} completions before number {number}: it alone cannot repeat the run")
 
     def append(self, entry: Entry) -> None:
-        """Writes an entry. When this returns, the operating system has it. OSError names the file.
+        """Writes an entry. When this returns, the operating system has it.
 
-        A last line without its end, of a killed process, is cut off first. EngineError if another process has changed
-        the file.
+        A last line without its end, of a killed process, is cut off first. EngineError if the file cannot be written,
+        or if another process has changed it.
         """
         if self._path is None:
             return
@@ -101,5 +101,5 @@ class CompletionLog:
                     file.truncate(self._whole)
                 file.write(line)
         except OSError as error:
-            raise OSError(error.errno, error.strerror, str(self._path)) from error
+            raise EngineError(f"completion_log {self._path} cannot be written: {error.strerror}") from error
         self._whole = self._size = self._whole + len(line)

@@ -75,10 +75,10 @@ def resolve_config(trainer: str, given: Sequence[GivenOption]) -> TrainConfig:
 
     resolved = resolve(named.get("environment", EnvironmentOptions.id), named.get("import", ()))
     preset = find_preset(trainer, resolved.environment, named.get("preset"))
-    shared = read_shared_options(resolved.environment)
+    shared, tuned = read_shared_options(resolved.environment), read_preset(trainer, preset, named)
     earlier = [
         Source(f"shared preset of {resolved.environment}", format_options(shared), is_lenient=True),
-        Source(str(preset), format_options(read_preset(trainer, preset, named))),
+        Source(str(preset), format_options(tuned)),
     ]
     reader = SourceReader(trainer)
     for source in (*earlier, *later):
@@ -98,7 +98,7 @@ def resolve_config(trainer: str, given: Sequence[GivenOption]) -> TrainConfig:
     }
     config = make_config(reader.choices, values, reader.typed)
     config.check_typed_options()
-    for notice in filter(None, (resolved.notice, *reader.notices, *_describe_replaced_wrappers(shared, config))):
+    for notice in filter(None, (resolved.notice, *reader.notices, *_describe_replaced({**shared, **tuned}, config))):
         say(notice)
     return config
 
@@ -147,9 +147,10 @@ def print_help_if_asked(
         print_help_and_exit(description, [*own, *owners], footer)
 
 
-def _describe_replaced_wrappers(shared: Mapping[str, Any], config: TrainConfig) -> Iterator[str]:
-    """A notice if the config has other wrappers than the shared preset, which has those that the environment needs."""
-    name = "gymnasium_wrappers"
-    if name in shared and shared[name] != config.as_options()[name]:
-        replaced = format_yaml_line(shared[name])
-        yield f"{name} replaces the shared preset's {replaced}: name these too if you want to keep them"
+def _describe_replaced(preset: Mapping[str, Any], config: TrainConfig) -> Iterator[str]:
+    """A notice for each list or mapping that changes the environment and has not all that the preset has in it."""
+    for name in ("gymnasium_wrappers", "env_kwargs"):
+        ours, theirs = config.as_options()[name], preset.get(name, ())
+        if any(each not in ours or (name == "env_kwargs" and theirs[each] != ours[each]) for each in theirs):
+            replaced = format_yaml_line(theirs)
+            yield f"{name} replaces the preset's {replaced}: name these too if you want to keep them"

@@ -106,7 +106,7 @@ def _leave_out_unknown(runs: Sequence[SavedRun], metrics: MetricsByRun, metric: 
     if len(missing) == len(runs):
         return runs
     for run in missing:
-        say(f"left out  {make_printable(str(run.folder))}: metric {metric!r} has no value yet")
+        say(f"left out  {make_printable(str(run.folder))}: metric {metric!r} has no finite value yet")
     return [run for run in runs if run not in missing]
 
 

@@ -29,6 +29,7 @@ from hebbes.training.run_folder import (
 )
 from hebbes.training.run_state import Run
 from hebbes.training.runs import Runs
+from hebbes.training.saved_runs import KEPT
 from hebbes.training.starting_point import describe_other_environment
 
 
@@ -153,6 +154,8 @@ def _resume_run(config: TrainConfig, folder: Path) -> Run:
 
 
 def _restore_run(config: TrainConfig, folder: Path) -> Run:
+    if (folder / KEPT).exists() and not (folder / KEPT).is_dir():
+        raise ValueError(f"{folder / KEPT} is not a folder; move it away")
     checkpoint, remarks = load_newest_checkpoint(folder / checkpoints.FOLDER)
     with _assemble(config, folder, checkpoint) as run:
         remarks += cut_metrics(folder / METRICS_CSV, run.trainer.unit, checkpoint.progress.units)

@@ -46,7 +46,7 @@ def test_links_that_lead_to_themselves_are_refused(tmp_path):
 def test_a_full_disk_is_named_with_the_file(tmp_path, monkeypatch):
     log = CompletionLog(str(tmp_path / "log"), seed=0)
     monkeypatch.setattr(log, "_path", Path("/dev/full"))
-    with pytest.raises(OSError, match="No space left on device: '/dev/full'"):
+    with pytest.raises(EngineError, match="completion_log /dev/full cannot be written: No space left on device"):
         log.append({"completion": 0})
 
 

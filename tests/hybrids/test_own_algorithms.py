@@ -40,6 +40,13 @@ class Raises(TD3):
         return super().advance(progress, engine)
 
 
+class RaisesOSError(TD3):
+    def advance(self, progress, engine):
+        if progress.units == 2:
+            raise ConnectionRefusedError(111, "scripted")
+        return super().advance(progress, engine)
+
+
 class OfTheWrongLength(TD3):
     episodes = 0
 
@@ -138,6 +145,7 @@ def test_one_that_lacks_what_all_have_is_refused(algorithm):
     ("algorithm", "line"),
     [
         ("Raises", "advance raised RuntimeError: scripted"),
+        ("RaisesOSError", "advance raised ConnectionRefusedError: [Errno 111] scripted"),
         ("OfTheWrongLength", "actor must be float32 of shape (42,), got float32 of shape (41,)"),
         ("OfNaN", "actor must be finite"),
         ("WithoutState", "get_state must return a TrainerState (hebbes/contracts/trainer.py), got a dict"),

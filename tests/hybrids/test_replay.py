@@ -49,6 +49,15 @@ def test_the_latest_transitions_are_kept(capacity, count):
         assert list_kept(replay) == list(range(max(0, added - capacity), added))
 
 
+def test_memory_that_the_system_refuses_names_the_option(monkeypatch):
+    def refuse(shape):
+        raise OSError(27, "File too large")
+
+    monkeypatch.setattr(module, "SharedArray", refuse)
+    with pytest.raises(ValueError, match=r"^replay_size 1000000 takes 28 MB, refused: File too large$"):
+        Replay(1_000_000, 2, 1)
+
+
 def test_a_block_of_long_rows_is_as_large_as_a_segment_may_be(monkeypatch):
     monkeypatch.setattr(module, "MAX_SEGMENT_BYTES", 2 * count_row_bytes(2, 1) + 1)
     replay = Replay(10, 2, 1)

@@ -155,9 +155,19 @@ def test_a_file_may_not_name_wrappers_that_fill_the_memory():
 
 def test_wrappers_that_replace_the_shared_ones_are_reported(capsys):
     parse("--environment", "HopperBulletEnv-v0", "--gymnasium_wrappers", "TimeLimit: {max_episode_steps: 9}")
-    line = "gymnasium_wrappers replaces the shared preset's [{bullet_grace: {grace_steps: 201}}]: name these too"
+    line = "gymnasium_wrappers replaces the preset's [{bullet_grace: {grace_steps: 201}}]: name these too"
     assert line in capsys.readouterr().err
     parse("--environment", "HopperBulletEnv-v0")
+    assert "replaces" not in capsys.readouterr().err
+
+
+def test_arguments_of_the_environment_that_replace_a_presets_are_reported(capsys):
+    damaged, costs = ("--environment", "Ant-v5", "--preset", "damage"), "contact_cost_weight: 0, ctrl_cost_weight: 0"
+    parse(*damaged, "--env_kwargs", f"{{{costs}, healthy_reward: 1}}")
+    line = f"env_kwargs replaces the preset's {{{costs}, healthy_reward: 0}}: name these too if you want to keep them"
+    assert line in capsys.readouterr().err
+    parse(*damaged, "--env_kwargs", f"{{{costs}, healthy_reward: 0, reset_noise_scale: 0}}")
+    parse(*damaged)
     assert "replaces" not in capsys.readouterr().err
 
 

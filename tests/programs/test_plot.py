@@ -178,4 +178,4 @@ def test_so_is_one_that_has_not_been_evaluated_yet(runs, tmp_path, capsys):
     values = dict(zip(header.strip().split(","), first.strip().split(","), strict=True))
     (late / "metrics.csv").write_text(header + ",".join({**values, "eval_return": ""}.values()) + "\n")
     assert len(make(tmp_path / "runs").axes[0].get_legend_handles_labels()[1]) == 1
-    assert capsys.readouterr().err == f"left out  {late}: metric 'eval_return' has no value yet\n"
+    assert capsys.readouterr().err == f"left out  {late}: metric 'eval_return' has no finite value yet\n"

@@ -47,6 +47,7 @@ UNFIT = {
     "--policy unfit_classes:NamedState": "plain tuples, lists and dicts, got a Named",
     "--policy unfit_classes:FewOutputs": "act must return floats of shape (3, 2) for 3 members, got float32 of shape "
     "(3, 1)",
+    "--policy unfit_classes:ActsMasked": "act must return floats of shape (3, 2) for 3 members, got a MaskedArray",
     "--policy unfit_classes:ActRaises": "cannot be used: RuntimeError: scripted",
     "--wrappers collections:OrderedDict": "is not a wrapper: it lacks num_envs, observation_space, action_space, "
     "seeds, start, step, close (inherit from hebbes.wrappers.base.BatchWrapper, or see ",
@@ -123,6 +124,7 @@ def test_a_users_strategy_is_tried_without_a_trace_in_the_run(tmp_path):
         ("StateOfComplexNumbers", "at most 64 bits, got dtype complex128"),
         ("StateOfLongDoubles", "at most 64 bits, got dtype float128"),
         ("StateOfRecords", "at most 64 bits, got dtype [('a', '<f4')]"),
+        ("StateOfMasked", "state_dict must return NumPy arrays by name, got a MaskedArray for 'own'"),
         ("StateOfManyArrays", "the state has too many arrays"),
         ("StateRaises", "state_dict raised ZeroDivisionError"),
         ("StateIsList", "state_dict must return NumPy arrays by name, got a list"),

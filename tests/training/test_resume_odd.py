@@ -267,6 +267,10 @@ def test_a_file_without_metrics_prevents_the_resume(tmp_path):
     (folder / "metrics.csv").mkdir()
     with pytest.raises(ValueError, match=r"metrics.csv is not a file; move it away"):
         resume(folder)
+    (folder / "metrics.csv").rmdir()
+    (folder / "kept").touch()
+    with pytest.raises(ValueError, match=rf"^{folder}/kept is not a folder; move it away$"):
+        resume(folder)
 
 
 def test_a_folder_where_the_options_belong_is_named_and_not_the_temporary_file(tmp_path):

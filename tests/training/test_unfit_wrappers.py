@@ -14,6 +14,7 @@ WRONG_ENV_STEPS = {
     "StepsToNothing": "step must return an EnvStep, got NoneType",
     "RewardsInList": "rewards must be an array of numbers of shape (3,), got list",
     "RewardsInColumn": "rewards must be an array of numbers of shape (3,), got float64 of shape (3, 1)",
+    "RewardsMasked": "rewards must be an array of numbers of shape (3,), got MaskedArray",
     "RewardTooFew": "rewards must be an array of numbers of shape (3,), got float64 of shape ",
     "RowTooFew": "observations must be an array of numbers of shape (3, 2), got float32 of shape ",
     "IntegersTerminate": "terminated must be bool of shape (3,), got int64 of shape (3,)",
@@ -34,6 +35,13 @@ def test_before_the_run_nothing_is_written(name, tmp_path):
         prepare(make_scripted_config(tmp_path, wrappers=(f"unfit_wrappers:{name}",)))
     assert find_complaint(name, 1) in str(refused.value)
     assert not list(tmp_path.iterdir())
+
+
+def test_one_that_hides_the_end_of_an_episode_is_named(tmp_path):
+    (run,) = prepare(make_scripted_config(tmp_path, wrappers=("unfit_wrappers:HidesTheEnd",), engine="in_process"))
+    line = r"^wrappers 'unfit_wrappers:HidesTheEnd' cannot be used: EndedError: active names sub-environments whose ep"
+    with pytest.raises(EngineError, match=line):
+        execute(run)
 
 
 OUTSIDE = {"ours": {"early_stop_negative_streak": 3}, "users": {"wrappers": ("unfit_wrappers:Forwards",)}}

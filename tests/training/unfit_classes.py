@@ -154,6 +154,7 @@ StateOfObjects = _keep(np.array([None, {}], dtype=object))
 StateOfComplexNumbers = _keep(np.array([1j]))
 StateOfLongDoubles = _keep(np.zeros(2, np.longdouble))
 StateOfRecords = _keep(np.zeros(2, [("a", "f4")]))
+StateOfMasked = _keep(np.ma.masked_array(np.zeros(2), [True, False]))
 StateRaises = _keep(property(lambda self: 1 / 0))
 
 
@@ -215,6 +216,11 @@ class NamedState(Linear):
 class FewOutputs(Linear):
     def forward(self, weights, inputs):
         return super().forward(weights, inputs)[:, :1]
+
+
+class ActsMasked(Linear):
+    def forward(self, weights, inputs):
+        return np.ma.masked_array(super().forward(weights, inputs))
 
 
 class ActRaises(Linear):

@@ -1,6 +1,7 @@
 """Wrappers that return something other than an env step, each in a different way."""
 
 from copy import copy
+from dataclasses import replace
 
 import numpy as np
 
@@ -43,8 +44,15 @@ RewardsInList = _spoil(lambda stepped: change(stepped, rewards=stepped.rewards.t
 RewardsInColumn = _spoil(lambda stepped: change(stepped, rewards=stepped.rewards[:, np.newaxis]))
 RewardTooFew = _spoil(lambda stepped: change(stepped, rewards=stepped.rewards[:-1]))
 RowTooFew = _spoil(_drop_row)
+RewardsMasked = _spoil(lambda stepped: change(stepped, rewards=np.ma.masked_array(stepped.rewards)))
 IntegersTerminate = _spoil(lambda stepped: change(stepped, terminated=stepped.terminated.astype(np.int64)))
 NarrowObservations = _spoil(lambda stepped: change(stepped, observations=stepped.observations[:, :1]))
+
+
+class HidesTheEnd(BatchWrapper):
+    def step(self, actions, active):
+        stepped = super().step(actions, active)
+        return replace(stepped, terminated=stepped.terminated & False, truncated=stepped.truncated & False)
 
 
 class StartsWithList(BatchWrapper):

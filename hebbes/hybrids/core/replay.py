@@ -8,6 +8,7 @@ that a block is written once, not with every checkpoint.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import prod
 from typing import Any
 from weakref import WeakSet
 
@@ -80,7 +81,12 @@ class Replay(ReplayView):
 
     def __init__(self, capacity: int, observation_size: int, action_size: int, slack: int = 0):
         shape = capacity + slack, count_row_bytes(observation_size, action_size) // 4
-        super().__init__(SharedArray(shape), (observation_size, action_size), capacity, 0)
+        try:
+            memory = SharedArray(shape)
+        except OSError as error:  # a limit of the shell, for example
+            size = 4 * prod(shape) / 1e6
+            raise ValueError(f"replay_size {capacity} takes {size:.0f} MB, refused: {error.strerror}") from error
+        super().__init__(memory, (observation_size, action_size), capacity, 0)
         self._block = max(1, min(BLOCK, MAX_SEGMENT_BYTES // (4 * shape[1])))
         self._segments: dict[int, Segment] = {}
         self._views: dict[int, WeakSet[Segment]] = {}
