@@ -19,6 +19,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from threading import Lock
@@ -132,7 +133,7 @@ def format_results(runs: Sequence[PlannedRun], recorded: RecordedRuns) -> str:
     for environment, method in dict.fromkeys((run.environment, run.method) for run in runs):
         own = [run for run in runs if (run.environment, run.method) == (environment, method)]
         done = [scores for scores in (recorded.find_scores(run) for run in own) if scores]
-        for case in done[0] if done else [environment]:
+        for case in dict.fromkeys(chain(*done)) or [environment]:
             values = [scores[case] for scores in done if case in scores]
             found = summarize(np.array(values)) if values else None
             middle = ["-", "-"] if found is None else [format_number(each.value) for each in (found.median, found.iqm)]

@@ -92,6 +92,11 @@ def test_a_study_goes_on_where_it_was_stopped_and_is_done_once(tmp_path):
     damaged = start(tmp_path, 200, stderr=subprocess.PIPE)
     assert "cem-seed1/test.json is damaged: remove it" in damaged.communicate(timeout=300)[1].splitlines()[-1]
     (find_runs(tmp_path)[1] / "test.json").unlink()
+    told = (find_runs(tmp_path)[0] / "command.txt").read_text()
+    (find_runs(tmp_path)[0] / "command.txt").write_text("")
+    damaged = start(tmp_path, 200, stderr=subprocess.PIPE)
+    assert "command.txt is damaged: move the folder away" in damaged.communicate(timeout=300)[1].splitlines()[-1]
+    (find_runs(tmp_path)[0] / "command.txt").write_text(told)
     assert start(tmp_path, 200).wait(timeout=300) == 0
     (find_runs(tmp_path)[2] / "test.json").unlink()  # as after a stop in the test
     tested = start(tmp_path, 200)

@@ -1,8 +1,15 @@
-"""Plain values: finite numbers, texts, None, lists and mappings, which files hold as JSON."""
+"""Plain values: finite numbers, texts, None, lists and mappings, which files hold as JSON; and plain arrays."""
 
 from collections.abc import Iterator, Mapping
 from math import isfinite
-from typing import Any
+from typing import Any, TypeGuard
+
+import numpy as np
+
+
+def is_plain_array(value: Any) -> TypeGuard[np.ndarray]:
+    """Whether this is an array that is its numbers and nothing more, unlike a masked one, whose mask no file holds."""
+    return type(value) in (np.ndarray, np.memmap)
 
 
 def make_list(value: Any) -> Any:

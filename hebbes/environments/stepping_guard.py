@@ -31,7 +31,11 @@ def find_allowed_range(space: Space) -> tuple[Any, Any] | None:
 
 
 class EndedError(ValueError):
-    """An env step in a sub-environment whose episode has ended."""
+    """An env step in sub-environments whose episode has ended or not begun."""
+
+    def __init__(self, ids: Sequence[int]):
+        super().__init__(f"active names sub-environments whose episode has ended or not begun: {ids}")
+        self.ids = set(ids)
 
 
 class SteppingGuard:
@@ -63,8 +67,7 @@ class SteppingGuard:
         if ids.min() < 0 or ids.max() >= len(self._ended):
             raise ValueError(f"active must name sub-environments in 0..{len(self._ended) - 1}, got {ids}")
         if self._ended[ids].any():
-            ended = ids[self._ended[ids]]
-            raise EndedError(f"active names sub-environments whose episode has ended or not begun: {ended}")
+            raise EndedError(ids[self._ended[ids]].tolist())
 
     def check_actions(self, actions: Shaped[np.ndarray, "active ..."], count: int) -> Shaped[np.ndarray, "active ..."]:
         """`actions` as a contiguous array of the simulator's dtype; ValueError for a wrong shape or value."""

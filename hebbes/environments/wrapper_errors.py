@@ -5,16 +5,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
 from gymnasium.spaces import Box, Discrete
 
 from hebbes.contracts.engine import EngineError
 from hebbes.contracts.environment import BatchEnv, EnvStep, Space
+from hebbes.contracts.plain_values import is_plain_array
 from hebbes.environments.stepping_guard import EndedError
 from hebbes.registry.users_classes import describe_users_error
-from hebbes.wrappers.base import Actions, Active, Observations
+from hebbes.wrappers.base import Actions, Active, Observations, has_ended
 
-_WRAPPER, _NAME = "_guarded_wrapper", "_guarded_name"
+_WRAPPER, _NAME, _ENDED = "_guarded_wrapper", "_guarded_name", "_guarded_ended"
 
 
 class WrapperError(EngineError, ValueError):
@@ -25,7 +25,7 @@ class UsersWrapper:
     """Goes around a user's batch wrapper, and checks what it returns. All else is that of the wrapper."""
 
     def __init__(self, wrapper: BatchEnv, name: str):
-        vars(self).update({_WRAPPER: wrapper, _NAME: name})
+        vars(self).update({_WRAPPER: wrapper, _NAME: name, _ENDED: set()})
 
     def __getattr__(self, name: str) -> Any:
         if name == _WRAPPER:  # while it is copied
@@ -37,6 +37,7 @@ class UsersWrapper:
 
     def start(self, episode: int) -> Observations:
         """The observations; WrapperError unless there is a row of the space for each sub-environment."""
+        vars(self)[_ENDED].clear()
         with self._name_in_errors():
             observations = vars(self)[_WRAPPER].start(episode)
             check_observations(observations, self.num_envs, self.observation_space)
@@ -47,6 +48,7 @@ class UsersWrapper:
         with self._name_in_errors():
             env_step = vars(self)[_WRAPPER].step(actions, active)
             _check_env_step(env_step, len(active), self.observation_space)
+        vars(self)[_ENDED].update(active[has_ended(env_step)].tolist())
         return env_step
 
     @contextmanager
@@ -54,14 +56,15 @@ class UsersWrapper:
         """Names the wrapper in what it raises. Others pass, such as those that a simulator raises while it is stepped.
 
         The innermost environment in the traceback has raised. An env step after the end of an episode comes from a
-        wrapper that has hidden this end.
+        wrapper that has not told of this end.
         """
         try:
             yield
         except Exception as error:
             owners = [frame.f_locals.get("self") for frame, _ in traceback.walk_tb(error.__traceback__)]
             innermost = next(each for each in reversed(owners) if _is_batch_env(each))
-            if not (isinstance(error, EndedError) or innermost is self or innermost is vars(self)[_WRAPPER]):
+            hid_end = isinstance(error, EndedError) and not error.ids & vars(self)[_ENDED]
+            if not (hid_end or innermost is self or innermost is vars(self)[_WRAPPER]):
                 raise
             raise WrapperError(describe_users_error("wrappers", vars(self)[_NAME], error)) from error
 
@@ -97,7 +100,7 @@ def check_actions(space: Space, names: Sequence[str]) -> None:
 
 
 def _check_array(what: str, array: Any, shape: tuple[int, ...], kinds: str) -> None:
-    if not (type(array) is np.ndarray and array.dtype.kind in kinds and array.shape == shape):
-        found = f"{array.dtype} of shape {array.shape}" if type(array) is np.ndarray else type(array).__name__
+    if not (is_plain_array(array) and array.dtype.kind in kinds and array.shape == shape):
+        found = f"{array.dtype} of shape {array.shape}" if is_plain_array(array) else type(array).__name__
         wanted = "bool" if kinds == "b" else "an array of numbers"
         raise ValueError(f"{what} must be {wanted} of shape {shape}, got {found}")

@@ -73,6 +73,7 @@ class RayCluster:
         self._remote: dict[Any, Any] = {}
         self._refused: set[str] = set()
         self._unanswered: Counter[str] = Counter()
+        self._failure = ""  # of the last node that has not answered
         self._read_at = 0.0
         self.join()
         self._wait_for_first_nodes()
@@ -155,8 +156,9 @@ class RayCluster:
             reason = f"cannot do the work: {describe_error(getattr(error, 'cause', None) or error)}"
         except exceptions.RayError as error:
             self._unanswered[node.id] += 1
+            self._failure = f"node {node.address} does not answer: {describe_error(error)}"
             if self._unanswered[node.id] == MAX_ASKED:
-                say(f"node {node.address} does not answer: {describe_error(error)}; it is not used until it does")
+                say(f"{self._failure}; it is not used until it does")
             return ""  # it is gone already, or will be asked again
         else:
             reason = "" if self._allow_mixed_nodes else reason
@@ -177,7 +179,8 @@ class RayCluster:
             is_over = time.monotonic() > until
             if is_over and not is_free and not self._asked:
                 total = sum(node.cpus for node in self.nodes.values())
-                refusals.append(f"ray_address {self._address}: none of the cluster's {total} CPUs is free")
+                reason = (total == 0 and self._failure) or f"none of the cluster's {total} CPUs is free"
+                refusals.append(f"ray_address {self._address}: {reason}")
             if refusals:
                 self.leave()
                 raise ValueError(refusals[0])

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from hebbes.contracts.errors import join_lines
+from hebbes.contracts.plain_values import is_plain_array
 from hebbes.contracts.trainer import Progress, Snapshot, TrainerState, select_arrays
 from hebbes.files.atomic_file import delete_leftovers, write_atomically
 from hebbes.files.checksummed_file import (
@@ -74,9 +75,11 @@ def check_arrays(arrays: Mapping[str, np.ndarray]) -> None:
     for name, array in arrays.items():
         if not isinstance(name, str):
             raise ValueError(f"names of arrays must be texts, got {name!r}")
-        if not (type(array) is np.ndarray and array.dtype.kind in "biuf" and array.dtype.itemsize <= 8):
-            found = f"dtype {array.dtype}" if type(array) is np.ndarray else f"a {type(array).__name__}"
-            raise ValueError(f"array {name!r} cannot be saved: it must be of numbers with at most 64 bits, got {found}")
+        if not (is_plain_array(array) and array.dtype.kind in "biuf" and array.dtype.itemsize <= 8):
+            found = f"dtype {array.dtype}" if is_plain_array(array) else f"a {type(array).__name__}"
+            raise ValueError(
+                f"array {name!r} cannot be saved: it must be a plain array of numbers with at most 64 bits, got {found}"
+            )
         if not array.flags.c_contiguous:
             raise ValueError(
                 f"array {name!r} cannot be saved: it must be contiguous in C order, as it will be after a resume, or "

@@ -151,6 +151,6 @@ def _describe_replaced(preset: Mapping[str, Any], config: TrainConfig) -> Iterat
     """A notice for each list or mapping that changes the environment and has not all that the preset has in it."""
     for name in ("gymnasium_wrappers", "env_kwargs"):
         ours, theirs = config.as_options()[name], preset.get(name, ())
-        if any(each not in ours or (name == "env_kwargs" and theirs[each] != ours[each]) for each in theirs):
+        if any(each not in ours for each in theirs):
             replaced = format_yaml_line(theirs)
             yield f"{name} replaces the preset's {replaced}: name these too if you want to keep them"

@@ -1,7 +1,6 @@
 """Tries a user's own policy and strategy before a run starts, and checks what its parts return during it.
 
 Objects that were tried are thrown away, so a trial changes nothing in the run. Tests check our own classes.
-Arrays must be plain: a masked one would lose its mask in a file, and the product of a matrix is another one.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +16,7 @@ from jaxtyping import Float32, Shaped
 from hebbes.contracts.engine import EngineError
 from hebbes.contracts.errors import ForeignExitError, describe_with_traceback
 from hebbes.contracts.notices import Notice
+from hebbes.contracts.plain_values import is_plain_array
 from hebbes.contracts.policy import Buffers, Layout, LowRankWeights, Policy, State
 from hebbes.contracts.population import Population
 from hebbes.contracts.randomness import Purpose, make_generator
@@ -52,7 +52,7 @@ def try_policy(
         _check_state(state, count)
         seen = np.repeat(observation[np.newaxis], count, axis=0)
         outputs = policy.act(rows, seen, np.zeros(count, np.float32), state, buffers)
-        if not (type(outputs) is np.ndarray and outputs.dtype.kind == "f" and outputs.shape == allowed):
+        if not (is_plain_array(outputs) and outputs.dtype.kind == "f" and outputs.shape == allowed):
             raise ValueError(f"act must return floats of shape {allowed} for {count} members, got {_describe(outputs)}")
         if not np.isfinite(outputs).all():
             raise ValueError("act must return finite numbers, and does not for an observation of zeros")
@@ -74,7 +74,7 @@ def try_strategy(name: str, make: Callable[[], Strategy], layout: Layout) -> Non
         _check_population(population)
         member = population.weights(range(1))
         if not isinstance(member, LowRankWeights):
-            if type(member) is not np.ndarray:
+            if not is_plain_array(member):
                 raise ValueError(f"weights of the population must be an array, got {_describe(member)}")
             check_finite_row("weights of the population's member 0", member[0], layout)
 
@@ -174,7 +174,7 @@ def _check_parameters(method: Callable[..., Any], *expected: str) -> None:
 
 def _check_row(what: str, row: Any, layout: Layout) -> None:
     length = layout.num_params
-    if not (type(row) is np.ndarray and row.dtype == np.float32 and row.shape == (length,)):
+    if not (is_plain_array(row) and row.dtype == np.float32 and row.shape == (length,)):
         raise ValueError(f"{what} must be float32 of shape ({length},), got {_describe(row)}")
 
 
@@ -212,7 +212,7 @@ def _check_state(state: State, count: int) -> None:
     if type(state) in (tuple, list):
         for branch in state:
             _check_state(branch, count)
-    elif state is not None and not (type(state) is np.ndarray and state.shape[:1] == (count,)):
+    elif state is not None and not (is_plain_array(state) and state.shape[:1] == (count,)):
         wanted = f"arrays with the {count} members first, in plain tuples, lists and dicts"
         raise ValueError(f"initial_state must hold {wanted}, got {_describe(state)}")
 
@@ -234,10 +234,10 @@ def _check_state_dict(state: Any) -> None:
     from hebbes.files.checkpoint import check_arrays  # imports safetensors
 
     if not isinstance(state, Mapping):
-        raise ValueError(f"state_dict must return NumPy arrays by name, got {_describe(state)}")
+        raise ValueError(f"state_dict must return plain NumPy arrays by name, got {_describe(state)}")
     for each, array in state.items():
-        if not (isinstance(each, str) and type(array) is np.ndarray):
-            raise ValueError(f"state_dict must return NumPy arrays by name, got {_describe(array)} for {each!r}")
+        if not (isinstance(each, str) and is_plain_array(array)):
+            raise ValueError(f"state_dict must return plain NumPy arrays by name, got {_describe(array)} for {each!r}")
     check_arrays(state)
 
 
@@ -287,7 +287,7 @@ def _is_number(value: Any) -> bool:
 
 def _describe(value: Any) -> str:
     """A value in a few words, for messages."""
-    if type(value) is np.ndarray:
+    if is_plain_array(value):
         return f"{value.dtype} of shape {value.shape}"
     if isinstance(value, int) and value.bit_length() > 64:
         return f"an int of {value.bit_length()} bits"

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from hebbes.contracts.engine import EngineError
+from hebbes.execution import ray_cluster
 from hebbes.execution.ray_cluster import MAX_ASKED, Node, RayCluster
 from hebbes.execution.ray_engine import RayWorker
 from hebbes.execution.transport import Loss
@@ -73,11 +74,16 @@ def test_a_worker_whose_node_is_gone_counts_for_nothing():
         assert lose_worker(exceptions.ActorDiedError(), second) == gone
 
 
-def test_a_node_whose_workers_die_before_it_has_said_what_it_is_like_costs_one_line(capsys):
+def test_a_node_whose_workers_die_before_it_has_said_what_it_is_like_costs_one_line(capsys, monkeypatch):
     from ray import exceptions
 
     cluster, count = RayCluster.__new__(RayCluster), 2 * MAX_ASKED
     cluster.ray, cluster._unanswered = Refusing(*[exceptions.OutOfMemoryError("memory is short")] * count), {"a": 0}
-    assert [cluster._take_description(NODE, "reference") for _ in range(count)] == [""] * count
-    line = "node 10.0.0.7 does not answer: OutOfMemoryError: memory is short; it is not used until it does\n"
-    assert capsys.readouterr().err == line
+    assert [cluster._take_description(NODE, "reference") for _ in range(2 * MAX_ASKED)] == [""] * 2 * MAX_ASKED
+    line = "node 10.0.0.7 does not answer: OutOfMemoryError: memory is short"
+    assert capsys.readouterr().err == f"{line}; it is not used until it does\n"
+    monkeypatch.setattr(ray_cluster, "FIRST_SECONDS", -1.0)
+    cluster.nodes, cluster._asked, cluster._address, cluster._has_joined = {}, {}, "HOST:1", False
+    cluster._read_changes = lambda: []
+    with pytest.raises(ValueError, match=rf"^ray_address HOST:1: {line}$"):  # and not that it has no CPUs
+        cluster._wait_for_first_nodes()

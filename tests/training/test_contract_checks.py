@@ -32,7 +32,7 @@ UNFIT = {
     "--strategy unfit_classes:TellsAsBefore": "tell must take (population, results) (see "
     "hebbes/contracts/strategy.py), its parameters are (population, fitness, weighted_noise_sum)",
     "--strategy unfit_classes:ShortMean": "mean must be float32 of shape (4,), got float32 of shape (1,)",
-    "--strategy unfit_classes:NoState": "state_dict must return NumPy arrays by name, got None",
+    "--strategy unfit_classes:NoState": "state_dict must return plain NumPy arrays by name, got None",
     "--policy collections:OrderedDict": "is not a policy: it lacks observation_shape, num_outputs, layout, "
     "check_buffers, initial_params, initial_state, act (inherit from hebbes.policies.base.StaticPolicy, or see "
     "hebbes/contracts/policy.py)",
@@ -117,17 +117,20 @@ def test_a_users_strategy_is_tried_without_a_trace_in_the_run(tmp_path):
         ("MeanShrinks", "mean must be float32 of shape (4,), got float32 of shape (3,)"),
         ("MeanBecomesList", "mean must be float32 of shape (4,), got a list"),
         ("MeanRaises", "mean raised AttributeError"),
-        ("StateOfNone", "state_dict must return NumPy arrays by name, got None for 'own'"),
-        ("StateOfSet", "state_dict must return NumPy arrays by name, got a set for 'own'"),
-        ("StateOfText", "array 'own' cannot be saved: it must be of numbers with at most 64 bits, got dtype <U1"),
-        ("StateOfObjects", "array 'own' cannot be saved: it must be of numbers with at most 64 bits, got dtype object"),
+        ("StateOfNone", "state_dict must return plain NumPy arrays by name, got None for 'own'"),
+        ("StateOfSet", "state_dict must return plain NumPy arrays by name, got a set for 'own'"),
+        (
+            "StateOfText",
+            "array 'own' cannot be saved: it must be a plain array of numbers with at most 64 bits, got d",
+        ),
+        ("StateOfObjects", "array of numbers with at most 64 bits, got dtype object"),
         ("StateOfComplexNumbers", "at most 64 bits, got dtype complex128"),
         ("StateOfLongDoubles", "at most 64 bits, got dtype float128"),
         ("StateOfRecords", "at most 64 bits, got dtype [('a', '<f4')]"),
-        ("StateOfMasked", "state_dict must return NumPy arrays by name, got a MaskedArray for 'own'"),
+        ("StateOfMasked", "state_dict must return plain NumPy arrays by name, got a MaskedArray for 'own'"),
         ("StateOfManyArrays", "the state has too many arrays"),
         ("StateRaises", "state_dict raised ZeroDivisionError"),
-        ("StateIsList", "state_dict must return NumPy arrays by name, got a list"),
+        ("StateIsList", "state_dict must return plain NumPy arrays by name, got a list"),
     ],
 )
 def test_what_a_strategy_answers_wrongly_ends_the_run_with_its_last_generation_saved(strategy, expected, tmp_path):

@@ -130,9 +130,15 @@ def test_noise_that_cannot_be_drawn_is_refused(tmp_path):
 
 
 def test_a_new_run_is_there_after_a_power_cut(config, tmp_path, monkeypatch):
-    """Each new folder is synced, with its own name in the folder above it."""
+    """Each new folder is synced, with its own name in the folder above it, if that may be read."""
     synced = []
-    monkeypatch.setattr(run_folder, "sync_folder", synced.append)
+
+    def sync(folder):
+        synced.append(folder)
+        if folder == tmp_path:
+            raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(run_folder, "sync_folder", sync)
     (run,) = prepare(change(config, folder=str(tmp_path / "new" / "weights")))
     os.close(run.lock)
     parent = run.folder.parent

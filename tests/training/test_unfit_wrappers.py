@@ -37,8 +37,10 @@ def test_before_the_run_nothing_is_written(name, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_one_that_hides_the_end_of_an_episode_is_named(tmp_path):
-    (run,) = prepare(make_scripted_config(tmp_path, wrappers=("unfit_wrappers:HidesTheEnd",), engine="in_process"))
+@pytest.mark.parametrize("names", [("HidesTheEnd", "Forwards"), ("Forwards", "HidesTheEnd")])
+def test_one_that_hides_the_end_of_an_episode_is_named(names, tmp_path):
+    wrappers = tuple(f"unfit_wrappers:{name}" for name in names)
+    (run,) = prepare(make_scripted_config(tmp_path, wrappers=wrappers, engine="in_process"))
     line = r"^wrappers 'unfit_wrappers:HidesTheEnd' cannot be used: EndedError: active names sub-environments whose ep"
     with pytest.raises(EngineError, match=line):
         execute(run)
