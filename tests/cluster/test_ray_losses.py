@@ -10,7 +10,7 @@ from hebbes.execution.ray_cluster import MAX_ASKED, Node, RayCluster
 from hebbes.execution.ray_engine import RayWorker
 from hebbes.execution.transport import Loss
 
-pytestmark = pytest.mark.ray
+pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("token")]  # Ray reads it when it is imported
 NODE = Node("a", "10.0.0.7", cpus=1, store=0, free=1)
 
 
