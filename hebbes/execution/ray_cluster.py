@@ -30,8 +30,8 @@ FIRST_SECONDS = 10.0
 REFRESH_SECONDS = 1.0
 """How often the list of nodes is read."""
 
-MAX_ASKED = 3
-"""A line says so when a node's worker has died as often before it could say what the node is like."""
+TOLD_AFTER = 3
+"""A line says that a node does not answer after so many attempts to ask what it is like."""
 
 _TRIAL = "import sys, ray; ray.init(address=sys.argv[1], log_to_driver=False); print('joined')"
 
@@ -157,7 +157,7 @@ class RayCluster:
         except exceptions.RayError as error:
             self._unanswered[node.id] += 1
             self._failure = f"node {node.address} does not answer: {describe_error(error)}"
-            if self._unanswered[node.id] == MAX_ASKED:
+            if self._unanswered[node.id] == TOLD_AFTER:
                 say(f"{self._failure}; it is not used until it does")
             return ""  # it is gone already, or will be asked again
         else:

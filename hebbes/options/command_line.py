@@ -148,7 +148,7 @@ def print_help_if_asked(
 
 
 def _describe_replaced(preset: Mapping[str, Any], config: TrainConfig) -> Iterator[str]:
-    """A notice for each list or mapping that changes the environment and has not all that the preset has in it."""
+    """A notice if wrappers or arguments of the environment leave out some of the preset's."""
     for name in ("gymnasium_wrappers", "env_kwargs"):
         ours, theirs = config.as_options()[name], preset.get(name, ())
         if any(each not in ours for each in theirs):

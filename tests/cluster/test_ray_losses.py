@@ -6,7 +6,7 @@ import pytest
 
 from hebbes.contracts.engine import EngineError
 from hebbes.execution import ray_cluster
-from hebbes.execution.ray_cluster import MAX_ASKED, Node, RayCluster
+from hebbes.execution.ray_cluster import TOLD_AFTER, Node, RayCluster
 from hebbes.execution.ray_engine import RayWorker
 from hebbes.execution.transport import Loss
 
@@ -77,9 +77,9 @@ def test_a_worker_whose_node_is_gone_counts_for_nothing():
 def test_a_node_whose_workers_die_before_it_has_said_what_it_is_like_costs_one_line(capsys, monkeypatch):
     from ray import exceptions
 
-    cluster, count = RayCluster.__new__(RayCluster), 2 * MAX_ASKED
+    cluster, count = RayCluster.__new__(RayCluster), 2 * TOLD_AFTER
     cluster.ray, cluster._unanswered = Refusing(*[exceptions.OutOfMemoryError("memory is short")] * count), {"a": 0}
-    assert [cluster._take_description(NODE, "reference") for _ in range(2 * MAX_ASKED)] == [""] * 2 * MAX_ASKED
+    assert [cluster._take_description(NODE, "reference") for _ in range(count)] == [""] * count
     line = "node 10.0.0.7 does not answer: OutOfMemoryError: memory is short"
     assert capsys.readouterr().err == f"{line}; it is not used until it does\n"
     monkeypatch.setattr(ray_cluster, "FIRST_SECONDS", -1.0)
