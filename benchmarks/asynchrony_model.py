@@ -13,8 +13,9 @@ import numpy as np
 
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.hybrids.asynchronous import NUM_LENGTHS
+from hebbes.hybrids.asynchronous_settings import AsynchronousSettings
 from hebbes.hybrids.jobs import CRITIC_STEPS, MEAN_EPISODES
-from hebbes.hybrids.rl_share import RLShare, RLShareSettings
+from hebbes.hybrids.rl_share import RLShare
 
 POPULATION, RL_POPULATION = 10, 5
 SEED = 0
@@ -132,7 +133,7 @@ class _AESRL:
         self._costs, self._episode_length, self._start_steps = costs, episode_length, start_steps
         self._critic_job_steps = critic_job_steps
         self._workers, self._num_individuals = Workers(num_workers), num_workers
-        self._share = RLShare(RLShareSettings())
+        self._share = RLShare(AsynchronousSettings().rl_share)
         self._env_steps = self._critic_steps = self._num_started = self._num_episodes = self._under_way = 0
         self._trains_critics = False
 

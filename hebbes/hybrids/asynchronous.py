@@ -81,7 +81,7 @@ class Asynchronous(Algorithm):
         bounds = core.episodes.find_action_bounds(task)
         self.learner = core.learner.Learner(settings, task.agent.policy, bounds, task.seed)
         self.distribution = self.Distribution(settings, weights, task.seed)
-        self._share = RLShare(settings)
+        self._share = RLShare(settings.rl_share)
         self._log = CompletionLog(settings.completion_log, task.seed)
         self._setup = jobs.Setup(settings, task.agent.policy, bounds, task.seed, buffers, max_episode_steps)
         self._critic_rows = self.learner.critics.copy_rows()  # shared by the jobs of all who learn from them

@@ -4,17 +4,23 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from hebbes.contracts.option import option
+from hebbes.contracts.search_space import Uniform
 from hebbes.hybrids.core.settings import GradientSettings
-from hebbes.hybrids.rl_share import RLShareSettings
 from hebbes.hybrids.search_distribution import SearchSettings
 
 
 @dataclass(frozen=True)
-class AsynchronousSettings(SearchSettings, RLShareSettings, GradientSettings):
+class AsynchronousSettings(SearchSettings, GradientSettings):
     """Hyperparameters of all asynchronous hybrids."""
 
     replay_slack: ClassVar[float] = 0.25
 
+    rl_share: float = option(
+        0.5,
+        "share of the individuals that are trained by gradients; 0: pure evolution",
+        range="in [0, 1]",
+        search=Uniform(0.0, 1.0),
+    )
     actor_workers: int = option(5, "individuals that are trained and evaluated at the same time", range="in [1, 256]")
     replay_size: int = option(
         200_000,

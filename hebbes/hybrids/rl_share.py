@@ -11,31 +11,13 @@ untrained with r* = 1.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from hebbes.contracts.option import check_options, option
-from hebbes.contracts.search_space import Uniform
 from hebbes.strategies.core.restoring import Restorable
 
 SLOPE = 50
-
-
-@dataclass(frozen=True)
-class RLShareSettings:
-    """The target."""
-
-    rl_share: float = option(
-        0.5,
-        "share of the individuals that are trained by gradients; 0: pure evolution",
-        range="in [0, 1]",
-        search=Uniform(0.0, 1.0),
-    )
-
-    def __post_init__(self) -> None:
-        check_options(self)
 
 
 def compute_rl_probability(num_rl: int, num_es: int, target: float) -> float:
@@ -51,8 +33,8 @@ class RLShare(Restorable):
 
     STATE: ClassVar[Mapping[str, str]] = {"num_rl": "_num_rl", "num_es": "_num_es"}
 
-    def __init__(self, settings: RLShareSettings):
-        self._target = settings.rl_share
+    def __init__(self, target: float):
+        self._target = target
         self._num_rl = self._num_es = 1
 
     @property

@@ -35,17 +35,10 @@ MIN_PARAMS = 4
 class CRFMNESSettings(AdaptiveSettings):
     """Hyperparameters; every field is a flag of the command line and a key of a preset."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.population_size is not None and self.population_size % 2:
-            raise ValueError(
-                f"population_size must be an even number >= 4 (antithetic pairs), got {self.population_size}"
-            )
-
-    def choose_population_size(self, num_params: int) -> int:
-        """Members per generation: the setting, or the default rounded up to an even number."""
-        found = super().choose_population_size(num_params)
-        return found + found % 2
+    @property
+    def has_pairs(self) -> bool:
+        """They do."""
+        return True
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from hebbes.contracts.search_space import LogUniform
 from hebbes.contracts.strategy import Results
 from hebbes.strategies.core.adaptive import AdaptiveSettings
 from hebbes.strategies.core.gaussian_search import GaussianStrategy
-from hebbes.strategies.core.samplers import SAMPLERS, check_members
+from hebbes.strategies.core.samplers import SAMPLERS
 from hebbes.strategies.core.shaping import nes_utilities
 
 
@@ -36,15 +36,10 @@ class SNESSettings(AdaptiveSettings):
     )
     sampler: str = option("normal", "how the noise of the members is drawn", choices=tuple(SAMPLERS))
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.population_size is not None:
-            check_members("population_size", self.population_size, self.sampler)
-
-    def choose_population_size(self, num_params: int) -> int:
-        """Members per generation: the setting, or the default, rounded up to an even number for antithetic pairs."""
-        found = super().choose_population_size(num_params)
-        return found + found % 2 if SAMPLERS[self.sampler].is_mirrored else found
+    @property
+    def has_pairs(self) -> bool:
+        """Whether the sampler makes antithetic pairs."""
+        return SAMPLERS[self.sampler].is_mirrored
 
 
 class SNES(GaussianStrategy):

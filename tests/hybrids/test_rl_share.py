@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hebbes.hybrids.rl_share import RLShare, RLShareSettings, compute_rl_probability
+from hebbes.hybrids.rl_share import RLShare, compute_rl_probability
 
 
 def draw_all(share, number, rng):
@@ -31,12 +31,12 @@ def test_probabilities_by_hand(num_rl, num_es, target, probability):
 
 @pytest.mark.parametrize("target", [0.0, 0.1, 0.5, 0.9, 1.0])
 def test_the_share_comes_close_to_its_target_and_reaches_both_ends(target):
-    drawn = draw_all(RLShare(RLShareSettings(rl_share=target)), 2000, np.random.default_rng(0))
+    drawn = draw_all(RLShare(target), 2000, np.random.default_rng(0))
     assert np.mean(drawn) == pytest.approx(target, abs=0.01 if 0 < target < 1 else 0)
 
 
 def test_the_same_seed_gives_the_same_draws_and_so_does_a_restored_state():
-    first, second, restored = (RLShare(RLShareSettings()) for _ in range(3))
+    first, second, restored = (RLShare(0.5) for _ in range(3))
     drawn = draw_all(first, 60, np.random.default_rng(3))
     rng = np.random.default_rng(3)
     before = draw_all(second, 30, rng)
@@ -46,4 +46,4 @@ def test_the_same_seed_gives_the_same_draws_and_so_does_a_restored_state():
 
 def test_refuses_what_it_cannot_use():
     with pytest.raises(KeyError, match="num_es"):
-        RLShare(RLShareSettings()).load_state_dict({"num_rl": np.array(1)})
+        RLShare(0.5).load_state_dict({"num_rl": np.array(1)})

@@ -48,10 +48,21 @@ class AdaptiveSettings:
 
     def __post_init__(self) -> None:
         check_options(self)
+        if self.has_pairs and self.population_size is not None and self.population_size % 2:
+            allowed = f"an even number >= {MIN_POPULATION_SIZE} (antithetic pairs)"
+            raise ValueError(f"population_size must be {allowed}, got {self.population_size}")
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether members come in antithetic pairs."""
+        return False
 
     def choose_population_size(self, num_params: int) -> int:
-        """Members per generation: the setting, or 4 + floor(3 ln num_params)."""
-        return 4 + floor(3 * log(num_params)) if self.population_size is None else self.population_size
+        """Members per generation: the setting, or 4 + floor(3 ln num_params), rounded up to whole pairs."""
+        if self.population_size is not None:
+            return self.population_size
+        found = 4 + floor(3 * log(num_params))
+        return found + found % 2 if self.has_pairs else found
 
 
 def check_memory(strategy: str, num_params: int, population_size: int, fixed: int, per_member: int = 0) -> None:
