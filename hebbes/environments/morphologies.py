@@ -69,7 +69,7 @@ def pin_morphology(morphology: str) -> str:
     try:
         is_file = morphology not in names and Path(morphology).is_file()
     except OSError as error:
-        raise ValueError(f"morphologies must be names or files, got {morphology!r}: {error.strerror}") from error
+        raise ValueError(f"a morphology must be a name or a file, got {morphology!r}: {error.strerror}") from error
     if not is_file:
         return morphology
     path = Path(morphology).resolve()
@@ -116,7 +116,7 @@ def provide_morphology_file(environment: str, morphology: str) -> Iterator[Path 
     species = SPECIES.get(environment)
     if species is None:
         raise ValueError(
-            f"morphologies are for {' and '.join(SPECIES)}; {environment} has {INTACT!r} alone, got {morphology!r}"
+            f"{environment} has only the morphology {INTACT!r}, got {morphology!r}; {' and '.join(SPECIES)} have others"
         )
     if morphology not in species.damages:
         yield _check_users_file(species, morphology)

@@ -31,14 +31,16 @@ class EngineOptions:
     )
     chunk_size: int | None = option(
         None,
-        "members evaluated together, approximately (default: threads of EnvPool share the members evenly, up to about "
-        "128 in a chunk, 32 of large networks; worker processes and code of yours have 32; images 16; Gymnasium 4)",
+        "members evaluated together, approximately (default: on Gymnasium 4; on EnvPool 16 with images, 32 in worker "
+        "processes or with code of yours, else threads share the members evenly, up to about 128, or 32 of large "
+        "networks)",
         range=">= 1",
         changeable=True,
     )
     episode_timeout: float | None = option(
         None,
-        "seconds for each episode of a chunk; a worker process that needs more for all is replaced (default: no limit)",
+        "seconds for each episode of a chunk; if all together need more, all of them fail, and the worker process is "
+        "replaced (default: no limit)",
         range="> 0",
         changeable=True,
     )

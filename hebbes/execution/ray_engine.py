@@ -139,7 +139,9 @@ class RayTransport:
             try:
                 reference = self._cluster.ray.put(value)
             except Exception as error:  # whatever a user's class raises
-                raise EngineError(f"cannot be sent to the cluster: {describe_error(error)}") from error
+                raise EngineError(
+                    f"{type(value).__name__} cannot be sent to the cluster: {describe_error(error)}"
+                ) from error
             known = self._shared[id(value)] = ref(value), reference
             finalize(value, self._shared.pop, id(value), None).atexit = False
             self._check_stores()

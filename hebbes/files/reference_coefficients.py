@@ -27,9 +27,12 @@ def convert_reference_coefficients(
         ValueError: the arrays belong to another rule or network.
     """
     if policy.sharing != "synapse" or policy.hebb_rule not in RULES:
-        raise ValueError(f"sharing: got {policy.sharing!r} with {policy.hebb_rule}, the reference has a rule a synapse")
+        raise ValueError(
+            f"sharing must be synapse and hebb_rule one of {', '.join(RULES)}, as in Najarro & Risi's code, got "
+            f"{policy.sharing} and {policy.hebb_rule}"
+        )
     if policy.modulation != "none" or policy.eligibility:
-        raise ValueError("modulation and eligibility: the reference has neither")
+        raise ValueError("modulation must be none and eligibility false, as in Najarro & Risi's code")
     names = RULES[policy.hebb_rule]
     layout = policy.layout
     shapes = {name: layout.shapes[name] for name in policy.rule_arrays}

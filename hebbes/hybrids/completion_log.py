@@ -62,7 +62,7 @@ class CompletionLog:
             lines, newline, cut = _read_writable(self._path).rpartition(b"\n")
             self._whole, self._size = len(lines + newline), len(lines + newline + cut)
             if cut[: len(_START)] != _START[: len(cut)]:
-                raise ValueError("its last line is none of ours")
+                raise ValueError("its last line is not a completion")
             entries = [json.loads(line) for line in lines.splitlines()]
             self._entries = {entry["completion"]: entry for entry in entries if entry["seed"] == seed}
         except OSError as error:

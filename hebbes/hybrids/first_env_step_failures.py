@@ -18,4 +18,4 @@ class FirstEnvStepFailures:
         """Counts an episode. AllFailedError if it and those before it, `MAX_IN_A_ROW` in all, failed so early."""
         self._in_a_row = self._in_a_row + 1 if faults and env_steps <= 1 else 0
         if self._in_a_row == MAX_IN_A_ROW:
-            raise AllFailedError(f"the first env step of {MAX_IN_A_ROW} episodes in a row", faults)
+            raise AllFailedError(f"{MAX_IN_A_ROW} episodes in a row, in their first env step,", faults)

@@ -75,8 +75,8 @@ def check_mean_scale(rule: str, c: float | None) -> None:
         )
     if rule == "baseline_absolute" and c >= 0:
         raise ValueError(
-            f"mean_scale must be < 0 with mean_rule {rule}, because individuals below this baseline move nothing, "
-            f"got {c:g}"
+            f"mean_scale must be < 0 with mean_rule {rule}: it is the baseline, a return below which individuals do "
+            f"not move the mean, got {c:g}"
         )
     if rule != "baseline_absolute" and c <= 0:
         raise ValueError(

@@ -8,7 +8,7 @@ from hebbes.contracts.option import check_options, check_seeds, option
 from hebbes.contracts.policy import Policy
 from hebbes.environments.environment_spec import BACKENDS
 from hebbes.environments.morphologies import identify_morphology, pin_morphology
-from hebbes.evaluation.arguments import MAX_EPISODES
+from hebbes.evaluation.arguments import IMPORT_HELP, MAX_EPISODES
 from hebbes.execution.engine_options import resolve_num_threads
 from hebbes.options.reference_options import ReferenceOptions
 
@@ -27,7 +27,7 @@ class EvaluateConfig(ReferenceOptions):
     environment: str | None = option(None, "Gymnasium id (default: the one in the file)")
     policy: str | None = option(
         None,
-        "policy of files that torch.save wrote; the rest follows the reference's conventions",
+        "policy of files that torch.save wrote; the rest follows Najarro & Risi's code",
         choices=("mlp", "cnn"),
     )
     episodes: int = option(20, "episodes to play for each seed", range=f"in [1, {MAX_EPISODES}]")
@@ -44,7 +44,8 @@ class EvaluateConfig(ReferenceOptions):
     )
     episode_timeout: float | None = option(
         None,
-        "seconds for each episode of a chunk; if all together need more, all of them fail (default: no limit)",
+        "seconds for each episode of a chunk; if all together need more, all of them fail, and the worker process is "
+        "replaced (default: no limit)",
         range="> 0",
     )
     damage: tuple[str, ...] = option(
@@ -55,10 +56,11 @@ class EvaluateConfig(ReferenceOptions):
     render: bool = option(False, "show the episodes of one file and one seed on the screen, one after another")
     video: str | None = option(
         None,
-        "write a video of the first episode of one file, intact on its first morphology, to this .mp4 or .gif file",
+        "write a video of the first episode of one file, without intervention, on its first morphology, to this .mp4 "
+        "or .gif file",
     )
     json: bool = option(False, "print one JSON object and nothing else")
-    imports: tuple[str, ...] = option((), "packages to import first; the files may then name their code", flag="import")
+    imports: tuple[str, ...] = option((), IMPORT_HELP, flag="import")
 
     def __post_init__(self) -> None:
         check_options(self)

@@ -22,7 +22,12 @@ def copy_training_option(name: str, choices: tuple[str, ...] = ()) -> Any:
     copied = {each: metadata[each] for each in ("range", "choices", "read") if metadata.get(each)}
     if choices:
         copied["choices"] = choices
-    return option(None, f"{metadata['help']} (files of torch.save; default: the reference's)", flag=name, **copied)
+    return option(
+        None,
+        f"{metadata['help']} (for files that torch.save wrote; default: as in Najarro & Risi's code)",
+        flag=name,
+        **copied,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -142,7 +142,8 @@ def _check_belongs(trainer: str, saved: Mapping[str, Any], options: Iterable[Own
         if saved[name] != written[name]:
             raise ValueError(
                 f"resume {folder}: {name} is {saved[name]!r} in the newest checkpoint and {written[name]!r} in "
-                f"{CONFIG_YAML}: one of them is of another run, or was edited; move it away"
+                f"{CONFIG_YAML}: one of them was edited, or is of another run; if the checkpoint is right, "
+                f"move {CONFIG_YAML} away"
             )
 
 

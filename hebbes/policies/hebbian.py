@@ -52,7 +52,7 @@ class Hebbian(SizedPolicy):
     hidden_sizes: tuple[int, ...] = option((128, 64), "units of each hidden layer", range=">= 1")
     hebb_rule: str = option("ABCD_lr", "how weights learn", choices=(*RULES, *NEURAL_RULES))
     init_weights: str = option("uni", "initial weights of an episode", choices=(*INITIAL_WEIGHTS, COEVOLVE))
-    normalization: str = option("max_abs", "what is to keep learning weights bounded", choices=NORMALIZATIONS)
+    normalization: str = option("max_abs", "how plastic weights are kept bounded", choices=NORMALIZATIONS)
     output_activity: str = option(
         "raw",
         "what the last layer learns from: the output, or its tanh, the action on Bullet",
@@ -78,12 +78,14 @@ class Hebbian(SizedPolicy):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.hebb_rule in NEURAL_RULES and self.sharing not in NEURAL_SHARINGS:
-            raise ValueError(f"sharing: got {self.sharing!r}, {self.hebb_rule} takes {' or '.join(NEURAL_SHARINGS)}")
+            raise ValueError(
+                f"sharing must be {' or '.join(NEURAL_SHARINGS)} with hebb_rule {self.hebb_rule}, got {self.sharing}"
+            )
         num_synapses = sum(prod(shape) for shape in self.plastic_shapes.values())
         if num_synapses > MAX_SYNAPSES:
-            raise ValueError(f"hidden_sizes: the network has {num_synapses} synapses, at most {MAX_SYNAPSES} allowed")
+            raise ValueError(f"hidden_sizes must make at most {MAX_SYNAPSES} synapses, got {num_synapses}")
         if self.sharing in ("modulo", "clusters") and self.num_rules > num_synapses:
-            raise ValueError(f"num_rules: got {self.num_rules}, the network has {num_synapses} synapses")
+            raise ValueError(f"num_rules must be <= {num_synapses}, the number of synapses, got {self.num_rules}")
 
     @cached_property
     def _convolutions(self) -> tuple[dict[str, tuple[int, ...]], int]:

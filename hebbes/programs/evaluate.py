@@ -58,7 +58,7 @@ def refuse_reference_flags(arguments: Sequence[str]) -> None:
     """Raises ValueError with the right commands if the arguments are those of the reference's own evaluation."""
     if any(argument.replace("-", "_").startswith("__path_hebb") for argument in arguments):
         raise ValueError(
-            "path_hebb: files of the reference become a policy file first: "
+            "path_hebb: files of Najarro & Risi's code become a policy file first: "
             f"python -m hebbes import {shlex.join(arguments)} --output imported.dat, "
             f"then {shlex.join(list_program_words('evaluate_hebbian'))} --path_weights imported.dat"
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from hebbes.contracts.option import check_options, option
 from hebbes.environments.morphologies import shorten_morphology_name
+from hebbes.evaluation.arguments import IMPORT_HELP
 from hebbes.options.hebbian_evaluation import HebbianEvaluateConfig
 from hebbes.options.program_options import parse_options
 from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
@@ -44,7 +45,7 @@ class FilmConfig:
     lesion: tuple[float, ...] = option(
         (), "film plastic policies also with this fraction of each hidden layer silenced", range="in [0, 1]"
     )
-    imports: tuple[str, ...] = option((), "packages to import first; the files may then name their code", flag="import")
+    imports: tuple[str, ...] = option((), IMPORT_HELP, flag="import")
 
     def __post_init__(self) -> None:
         check_options(self)

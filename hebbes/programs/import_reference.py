@@ -31,10 +31,8 @@ REFERENCE = {"policy": "hebbian", "sharing": "synapse", "modulation": "none", "e
 class ImportConfig(ReferenceOptions):
     """Options of an import."""
 
-    path_hebb: str = option("", "the reference's file of coefficients")
-    path_coev: str | None = option(
-        None, "the reference's file of evolved kernels, or of co-evolved initial weights and kernels"
-    )
+    path_hebb: str = option("", "the file of coefficients that Najarro & Risi's code wrote")
+    path_coev: str | None = option(None, "its file of evolved kernels, or of co-evolved initial weights and kernels")
     environment: str = option("", "Gymnasium id; short and retired names are mapped to current ones")
     output: str = option("", "the policy file to write; it must not exist")
     hebb_rule: str | None = copy_training_option("hebb_rule", tuple(RULES))

@@ -39,7 +39,12 @@ class RunsConfig:
     folder: str = option("weights", "the folder with the runs")
     environment: tuple[str, ...] = option((), "list only runs in these environments, with or without the version")
     method: tuple[str, ...] = option((), "list only these methods, by name or as the list calls them")
-    state: tuple[str, ...] = option((), "list only runs in these states", choices=STATES)
+    state: tuple[str, ...] = option(
+        (),
+        "list only runs in these states; ended: the budget is done, stopped: --resume goes on, damaged: no checkpoint "
+        "can be used",
+        choices=STATES,
+    )
     check: bool = option(False, "also read the arrays of checkpoints, to notice damage in them")
     json: bool = option(False, "print one JSON object and nothing else")
     follow: bool = option(

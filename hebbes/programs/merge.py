@@ -6,6 +6,7 @@ from typing import Any
 
 from hebbes.contracts.option import check_options, option
 from hebbes.contracts.randomness import Purpose, make_generator
+from hebbes.evaluation.arguments import IMPORT_HELP
 from hebbes.execution.provenance import find_conditions
 from hebbes.files.output_file import check_output, write_output
 from hebbes.files.policy_file import SavedPolicy, list_policy_options, read_policy_file
@@ -22,7 +23,7 @@ class MergeConfig:
     num_rules: int = option(128, "largest number of rules that are left", range=">= 1")
     output: str = option("", "the policy file to write; it must not exist")
     seed: int = option(0, "seed of the initial clusters", range=">= 0")
-    imports: tuple[str, ...] = option((), "packages to import first; the file may then name their code", flag="import")
+    imports: tuple[str, ...] = option((), IMPORT_HELP, flag="import")
 
     def __post_init__(self) -> None:
         check_options(self)

@@ -35,8 +35,8 @@ def make_reference_training(
     if not says_bounds and any(each.name == "clip_action" for each in spec.wrappers):
         learning = " and, for its learning, --normalization and --output_activity" * (trainer == "hebbian")
         raise ValueError(
-            f"the reference has no conventions for {config.environment.id}: say with --action_bounds how its actions "
-            "were bounded (clip, tanh, ...), and what else its training did, with --settle_steps, "
+            f"Najarro & Risi's code has no conventions for {config.environment.id}: say with --action_bounds how its "
+            "actions were bounded (clip, tanh, ...), and what else its training did, with --settle_steps, "
             f"--gymnasium_wrappers, --wrappers, --early_stop_negative_streak, --early_stop_grace_steps{learning}"
         )
     return config, spec, make_agent(config, *find_spaces(spec))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from hebbes.contracts.errors import say
 from hebbes.contracts.option import check_options, option
-from hebbes.evaluation.arguments import MAX_EPISODES
+from hebbes.evaluation.arguments import IMPORT_HELP, MAX_EPISODES
 from hebbes.execution.engine_options import resolve_num_threads
 from hebbes.options.program_options import parse_options
 from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
@@ -37,7 +37,7 @@ class ReportConfig:
     seed: int = option(0, "seed of the start states; episode k depends only on the seed and k", range=">= 0")
     threads: int = option(-1, "threads or worker processes; -1 means all cores")
     video: bool = option(False, "film the first episode of the best run of each method, and show it in the page")
-    imports: tuple[str, ...] = option((), "packages to import first; the files may then name their code", flag="import")
+    imports: tuple[str, ...] = option((), IMPORT_HELP, flag="import")
 
     def __post_init__(self) -> None:
         check_options(self)

@@ -96,7 +96,7 @@ def _check_evaluations(run: "Run", searched: Sequence[SearchedOption]) -> None:
     ends_with_training = not has_time_limit(run.task.environment)  # see `choose_evaluation_cap`
     for each in searched:
         if each.option.owner.name in START_WRAPPERS or (each.name == "max_episode_steps" and ends_with_training):
-            raise ValueError(f"search {each.name}: episodes of the trials' evaluations would differ by it")
+            raise ValueError(f"search cannot vary {each.name}: the episodes of evaluations would differ between trials")
 
 
 def open_study(options: SweepOptions, config: TrainConfig, searched: Sequence[SearchedOption]) -> "Study":

@@ -32,18 +32,19 @@ METRICS: Mapping[str, str] = {
     "es_return_mean": "mean return of the other members",
     "mean_policy_return": "return of the mean policy on the population's start states, if all members share these; "
     "in the asynchronous hybrids its mean over episodes of its own",
-    "mean_policy_lag": "individuals that have moved the search since that mean policy was the mean",
-    "mean_policy_env_steps": "environment steps of those episodes, which env_steps leaves out",
+    "mean_policy_lag": "individuals told while the mean policy's own episodes were played",
+    "mean_policy_env_steps": "environment steps of the mean policy's own episodes, which env_steps leaves out",
     "is_rl": "1 for an individual that was trained by gradients, else 0",
-    "rl_share": "share of the individuals so far that were trained by gradients, each kind counted from 1; with "
-    "generations, of those of this one",
-    "rl_parent_share": "share of the members that move the mean, the best half, that was trained by gradients; empty "
-    "if none moves it",
+    "rl_share": "share of the individuals that were trained by gradients: with generations, of those of this one; in "
+    "the asynchronous hybrids (1 + number trained) / (2 + number of all) so far",
+    "rl_parent_share": "share of the parents that were trained by gradients; the parents are the best half, which "
+    "moves the mean; empty if none moves it",
     "mean_share": "share of the way to the individual by which the mean has moved; in one_plus_one_rl 1 if it was "
     "accepted, else 0",
-    "success_rate": "share of the last ten individuals that have taken the mean's place; empty before the tenth",
+    "success_rate": "how many of the last ten individuals replaced the mean, divided by ten; empty before the tenth",
     "mean_policy_rank": "rank of the mean policy by fitness without weight penalty; 1 means that no member was better",
-    "failed_members": "members with a non-finite reward, observation or output; not counted in the returns above",
+    "failed_members": "members of which an episode failed: a number was not finite, the simulator raised an error or "
+    "crashed, or the time ran out; not counted in the members' returns",
     "sigma": "standard deviation of the noise on the parameters; if each has its own, their mean, or root mean square "
     "(cma_es, sep_cma_es, xnes, cr_fm_nes)",
     "update_norm": "Euclidean length of this generation's change of the parameters",
@@ -54,29 +55,31 @@ METRICS: Mapping[str, str] = {
     "gradient_agreement": "cosine between the gradient estimates of two halves of the members; 0 is noise, 1 is signal",
     "learning_rate": "learning rate",
     "critic_loss": "mean squared errors of both critics, added, over the gradient steps of this row; empty without any",
-    "q_mean": "mean over these steps of the first critic's estimate of the actors' actions; empty without any",
-    "critic_steps": "gradient steps of the critics",
-    "actor_steps": "gradient steps of the actors; actors that are trained at once take one together",
+    "q_mean": "mean estimate of the actors' actions by the first critic, over the actors' gradient steps of this row; "
+    "empty without any",
+    "critic_steps": "gradient steps of the critics in this row",
+    "actor_steps": "gradient steps of the actors in this row; actors that are trained at once take one together",
     "replay_size": "transitions in the replay",
     "work_seconds": "seconds that workers spent on the work of this row, added up; their number times the wall time, "
     "less this, is how long they waited",
-    "job_wait_seconds": "seconds that these jobs waited for a worker, were on their way or waited for the run, "
-    "added up",
+    "job_wait_seconds": "seconds that the jobs of this row waited for a worker, were on their way or waited for the "
+    "run, added up",
     "num_members": "perturbed members of the population",
     "episode_length_mean": "mean length of the population's episodes in environment steps, without failed ones",
     "saturated_actions": "share of the numbers of Box actions that are within 1 % of the range from a bound",
     "policy_seconds_share": "share of the generation's wall time in which policies act",
-    "simulator_seconds_share": "the same for simulators and wrappers",
-    "update_seconds_share": "the same for asking and telling the strategy",
+    "simulator_seconds_share": "share of the generation's wall time in which simulators and wrappers step",
+    "update_seconds_share": "share of the generation's wall time in which the strategy is asked and told",
     "eval_return": "mean return of the mean policy over fresh episodes; empty if not evaluated, or if one of them "
     "failed",
     "best_score": "highest eval_return so far, the score of best.dat; empty while there is none",
     "env_steps_per_second": "environment steps of this generation divided by its wall time, without evaluation",
     "seconds": "wall time of the training so far in seconds, without pauses before a resume",
     "nodes": "nodes of the Ray cluster that do work",
-    "workers": "workers on them",
+    "workers": "workers on the nodes of the Ray cluster",
     "chunks_outstanding": "chunks, or other jobs, that are without an answer at the end of the row",
-    "chunks_sent_again": "how often one that was lost or late went to a further worker, since the start or the resume",
+    "chunks_sent_again": "how often a chunk or job that was lost or late went to a further worker, since the start or "
+    "the resume",
 }
 """Every column that a training run may write, and its meaning. Some exist only for some trainers or strategies."""
 

@@ -91,10 +91,13 @@ class CEMSettings:
         check_members("population_size", self.population_size, self.sampler)
         size = round(self.elite_share * self.population_size)
         if size == self.population_size and self.elite_weights == "equal":
-            raise ValueError(f"elite_share must leave members out if the weights are equal, got {self.elite_share}")
+            raise ValueError(
+                f"elite_share must select fewer than all {size} members with elite_weights equal, "
+                f"got {self.elite_share}"
+            )
         if size < 2:
             raise ValueError(
-                f"elite_share must leave at least 2 of the {self.population_size} members, got {self.elite_share}"
+                f"elite_share must select at least 2 of the {self.population_size} members, got {self.elite_share}"
             )
 
 

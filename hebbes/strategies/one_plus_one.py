@@ -39,7 +39,7 @@ class OnePlusOneSettings:
         range="> 0",
         search=LogUniform(0.01, 1.0),
     )
-    sigma_min: float = option(1e-5, "floor of sigma, unless sigma starts below it", range=">= 0")
+    sigma_min: float = option(1e-5, "floor of sigma; if sigma starts below it, that start is the floor", range=">= 0")
 
     def __post_init__(self) -> None:
         check_options(self)

@@ -52,8 +52,8 @@ class PGPESettings(LearningRateSettings, OptimizerSettings, ShapingSettings):
     )
     learning_rate: float | None = option(  # type: ignore[assignment]  # wider than the base's
         None,
-        "learning rate of the mean: the step size of clip_up and adam (default: half of max_speed if given, else sigma "
-        f"times the root of the number of weights over 30; {OTHER_LEARNING_RATE} without clip_up)",
+        "learning rate of the mean: the step size of clip_up and adam (default: half of max_speed if given, else "
+        f"sigma * sqrt(number of weights) / 30; {OTHER_LEARNING_RATE} without clip_up)",
         range="> 0",
         search=LogUniform(0.01, 0.5),
     )

@@ -31,7 +31,7 @@ class EvolutionOptions:
     )
     observation_std_min: float = option(
         0.001,
-        "lower bound of the standard deviation of observations; the higher, the less do those count that hardly varied",
+        "lower bound of the standard deviation of observations; a higher one weakens those that hardly vary",
         range="in [1e-6, 1e6]",
         needs={"observation_normalization": ()},
     )
@@ -40,7 +40,8 @@ class EvolutionOptions:
     )
     num_interactions: int | None = option(
         None,
-        "env steps of a generation; its population grows by population_size until then, up to population_size_max",
+        "smallest number of env steps in a generation: its population grows by population_size until then, up "
+        "to population_size_max",
         range=">= 1",
     )
     population_size_max: int | None = option(

@@ -85,7 +85,11 @@ def check_memory(size: RunSize, knobs: list[Knob], free: int | None) -> str:
     costs = f"would take about {format_bytes(needed)} of memory ({described}), and {format_bytes(free)} are free"
     worst = min(knobs, key=lambda knob: _compute_total(knob.make_size(knob.least)))
     if _compute_total(worst.make_size(worst.least)) > free:
-        raise ValueError(f"the policy's {size.network.num_params:,} parameters {costs}; {size.search.advice}")
+        names = ", ".join(knob.name for knob in knobs)
+        raise ValueError(
+            f"a run with a policy of {size.network.num_params:,} parameters {costs}; no option alone saves enough "
+            f"({names}); {size.search.advice}"
+        )
     most = _round_down(_find_largest_fit(worst, free))
     raise ValueError(f"{worst.name} {worst.value} {costs}: at most about {most:,} fit")
 

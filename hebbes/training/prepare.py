@@ -156,7 +156,8 @@ def _resume_run(config: TrainConfig, folder: Path) -> Run:
 def _restore_run(config: TrainConfig, folder: Path) -> Run:
     if (folder / KEPT).exists() and not (folder / KEPT).is_dir():
         raise ValueError(f"{folder / KEPT} is not a folder; move it away")
-    checkpoint, remarks = load_newest_checkpoint(folder / checkpoints.FOLDER)
+    checkpoint, damaged = load_newest_checkpoint(folder / checkpoints.FOLDER)
+    remarks = [f"{line}; an earlier checkpoint is used" for line in damaged]
     with _assemble(config, folder, checkpoint) as run:
         remarks += cut_metrics(folder / METRICS_CSV, run.trainer.unit, checkpoint.progress.units)
         for line in (*remarks, *_describe_differences(checkpoint, run)):

@@ -116,7 +116,7 @@ def _execute_each(runs: Runs, console: Console) -> str:
         console.print_message(format_runs_table(list(returns), list(returns.values())))
     helps = RESUME_ADVICE if RESUME_ADVICE in advice else "\n".join(advice)
     if num_stopped:
-        raise TrainingError(f"{num_stopped} of {len(runs.seeds)} seeds, the last of them by: {reason}", helps)
+        raise TrainingError(f"{num_stopped} of {len(runs.seeds)} seeds; the last error: {reason}", helps)
     return helps
 
 

@@ -20,6 +20,8 @@ RESERVED_NAMES = ("checkpoint", "kept", "videos", "sweeps")
 Their modules import too much for this one.
 """
 
+UNITS = "generations (episodes of td3, individuals of the asynchronous hybrids)"
+
 
 @dataclass(frozen=True)
 class RunOptions:
@@ -61,28 +63,27 @@ class RunOptions:
     )
     checkpoint_every: int = option(
         10,
-        "generations, or the like, between checkpoints with latest.dat; one is written after 5 minutes too, and with a "
-        "new best.dat",
+        f"{UNITS} between checkpoints with latest.dat; one is written after 5 minutes too, and with a new best.dat",
         range=">= 1",
         changeable=True,
     )
     keep_every: int | None = option(
         None,
-        "generations, or the like, between policies that are kept in the folder kept, and can be filmed (default: none "
-        "is kept)",
+        f"{UNITS} between policies that are kept in the folder kept, and can be filmed (default: none is kept)",
         range=">= 1",
         changeable=True,
     )
     video_every: int | None = option(
         None,
-        "generations, or the like, between policies that are kept, and of which another process films an episode "
-        "meanwhile, in the folder videos (default: none is filmed)",
+        f"{UNITS} between policies that are kept, and of which another process films an episode meanwhile, in the "
+        "folder videos (default: none is filmed)",
         range=">= 1",
         changeable=True,
     )
     test_episodes: int = option(
         20,
-        "episodes of best.dat on Gymnasium's own environment after training; 0 for none",
+        "episodes of best.dat after training, on Gymnasium's own environment, or on EnvPool where Gymnasium lacks it; "
+        "0: no test",
         range=f"in [0, {MAX_EPISODES}]",
         changeable=True,
     )

@@ -100,7 +100,7 @@ def test_a_policy_that_cannot_be_sent_is_refused_before_anything_starts(joined):
     with pytest.raises(ValueError, match=r"^the policy cannot be sent to workers: TypeError: cannot pickle a lock$"):
         make_ray_engine(joined, task)
     engine = make_ray_engine(joined, make_task())
-    with pytest.raises(EngineError, match=r"^cannot be sent to the cluster: TypeError: Could not serialize"):
+    with pytest.raises(EngineError, match=r"^[A-Z]\w+ cannot be sent to the cluster: TypeError: Could not serialize"):
         engine.share(Unsendable((2,), 2))
     engine.close()
 

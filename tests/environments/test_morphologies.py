@@ -239,7 +239,8 @@ def test_other_refusals(backend, tmp_path):
     with pytest.raises(ValueError, match="no morphology and no file"):
         make_ant("Ant-v5", backend, str(tmp_path)).start(0)
     with pytest.raises(
-        ValueError, match="are for AntBulletEnv-v0 and Ant-v5; HalfCheetah-v5 has 'none' alone, got 'left'"
+        ValueError,
+        match="HalfCheetah-v5 has only the morphology 'none', got 'left'; AntBulletEnv-v0 and Ant-v5 have others",
     ):
         make_ant("HalfCheetah-v5", backend, "left").start(0)
 

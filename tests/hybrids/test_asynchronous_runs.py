@@ -118,7 +118,7 @@ def test_after_a_job_has_lost_two_workers_the_run_goes_on_from_what_was_done(tmp
 @pytest.mark.parametrize(
     ("start_steps", "line"),
     [
-        (100, "individual 10: the first env step of 10 episodes in a row failed: "),
+        (100, "individual 10: 10 episodes in a row, in their first env step, failed: "),
         (0, "individual 1: the first env step of the mean policy failed: "),
     ],
 )

@@ -69,7 +69,11 @@ def test_shares_are_fractions_that_grow_with_the_return(rule, c, f, better, f_mu
     ("rule", "c", "message"),
     [
         ("baseline_relative", None, "mean_scale must be given with mean_rule baseline_relative: it is in units"),
-        ("baseline_absolute", 0.0, "mean_scale must be < 0 with mean_rule baseline_absolute, because .*, got 0"),
+        (
+            "baseline_absolute",
+            0.0,
+            "mean_scale must be < 0 with mean_rule baseline_absolute: it is the baseline, .*, got 0",
+        ),
         ("baseline_absolute", 2000.0, "mean_scale must be < 0 .*, got 2000"),
         ("baseline_relative", -40.0, "mean_scale must be > 0 with mean_rule baseline_relative, .*, got -40"),
         ("fixed_linear", 0.0, "mean_scale must be > 0 with mean_rule fixed_linear, because it is a difference"),

@@ -198,7 +198,7 @@ SCRIPTED = {"environment": "tests.scripted:Scripted-v0", "start_steps": 10, "eva
 def test_a_simulator_that_fails_at_once_ends_the_run_with_a_line(tmp_path, monkeypatch):
     monkeypatch.setattr(agent_and_environment, "start_and_check", lambda env, spec: None)  # it would refuse this one
     script = {"truncate_at": 4, "raise_at": 1}
-    text = r"^episode 10: the first env step of 10 episodes in a row failed: .* in 1 episode$"
+    text = r"^episode 10: 10 episodes in a row, in their first env step, failed: .* in 1 episode$"
     with pytest.raises(TrainingError, match=text):
         train(tmp_path, **SCRIPTED, env_kwargs=script, max_env_steps=40)
 

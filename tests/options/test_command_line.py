@@ -211,7 +211,7 @@ def test_settings_of_a_preset_are_left_out_for_another_strategy(presets, capsys)
         (["--config", ""], "config must be a path, got ''"),
         (["--resume", ""], "resume must be a path, got ''"),
         (["--init_from", ""], "init_from must be a path, got ''"),
-        (["--morphologies", "e" * 300], "morphologies must be names or files, got 'e*': File name too long"),
+        (["--morphologies", "e" * 300], "a morphology must be a name or a file, got 'e*': File name too long"),
         (["--config", "/no/such/file.yaml"], "cannot read /no/such/file.yaml: No such file"),
     ],
 )

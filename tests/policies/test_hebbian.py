@@ -98,21 +98,21 @@ def test_reference_coefficients_of_another_rule_or_network_are_refused():
         convert_reference_coefficients(Hebbian((84, 84, 3), 3, hebb_rule="AD"), np.zeros(184_017), np.zeros(0))
     with pytest.raises(ValueError, match="evolved: got 5 parameters, the network has 0"):
         convert_reference_coefficients(policy, np.zeros((12, 2)), np.zeros(5))
-    with pytest.raises(ValueError, match="sharing: got 'layer'"):
+    with pytest.raises(ValueError, match=r"sharing must be synapse and hebb_rule one of A, .*, got layer and"):
         convert_reference_coefficients(Hebbian((2,), 2, sharing="layer"), np.zeros((12, 2)), np.zeros(0))
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"sharing": "modulo", "num_rules": 12_289}, "num_rules: got 12289, the network has 12288 synapses"),
-        ({"sharing": "clusters", "num_rules": 12_289}, "num_rules: got 12289, the network has 12288 synapses"),
+        ({"sharing": "modulo", "num_rules": 12_289}, "num_rules must be <= 12288, the number of synapses, got 12289"),
+        ({"sharing": "clusters", "num_rules": 12_289}, "num_rules must be <= 12288, the number of synapses, got 12289"),
         (
             {"sharing": "layer", "hidden_sizes": (9_000, 9_000)},
-            "hidden_sizes: the network has 81324000 synapses, at most",
+            "hidden_sizes must make at most .* synapses, got 81324000",
         ),
-        ({"hebb_rule": "neural_9"}, "sharing: got 'synapse', neural_9 takes layer or global"),
-        ({"hebb_rule": "neural_9", "sharing": "clusters"}, "neural_9 takes layer or global"),
+        ({"hebb_rule": "neural_9"}, "sharing must be layer or global with hebb_rule neural_9, got synapse"),
+        ({"hebb_rule": "neural_9", "sharing": "clusters"}, "layer or global with hebb_rule neural_9, got clusters"),
     ],
 )
 def test_bad_options_are_refused(options, message):

@@ -43,9 +43,9 @@ from tests.programs.sweeps import make_arguments, open_sweep
         ({"search": "policy=choice:mlp:linear"}, "search policy=choice:mlp:linear: policy cannot be varied"),
         (
             {"search": "max_episode_steps=choice:5:9", "env_kwargs": "{max_episode_steps: -1}"},
-            "search max_episode_steps: episodes of the trials' evaluations would differ by it",
+            "search cannot vary max_episode_steps: the episodes of evaluations would differ between trials",
         ),
-        ({"search": "settle_steps=choice:0:9"}, "search settle_steps: episodes of the trials' evaluations would"),
+        ({"search": "settle_steps=choice:0:9"}, "search cannot vary settle_steps: "),
         ({"search": "generations=choice:1:2"}, "search generations=choice:1:2: generations cannot be varied"),
         ({"search": "rank=choice:1:2"}, "search rank has no effect: it is only used with --sampler low_rank"),
     ],
@@ -81,7 +81,9 @@ def test_an_option_that_is_searched_twice_is_refused(tmp_path):
 
 def test_a_method_without_search_space_is_refused(tmp_path):
     typed = {"strategy": "one_plus_one", "sigma": 0.1}
-    with pytest.raises(ValueError, match="nothing to vary: one_plus_one declares no search space"):
+    with pytest.raises(
+        ValueError, match="nothing to vary: every option of one_plus_one that has a search space was given a value"
+    ):
         open_sweep(tmp_path, **typed)
 
 

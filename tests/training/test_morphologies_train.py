@@ -48,7 +48,7 @@ def test_morphologies_must_differ(given, tmp_path):
         (
             "CartPole-v1",
             ["--morphologies", "none", "right"],
-            "morphologies are for AntBulletEnv-v0 and Ant-v5; CartPole-v1 has",
+            "CartPole-v1 has only the morphology 'none', got",
         ),
         ("Ant-v5", ["--morphologies", "none,,right"], "no morphology and no file ''"),
         (

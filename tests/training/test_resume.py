@@ -71,6 +71,7 @@ def test_a_damaged_checkpoint_is_passed_over_for_the_one_before_it(whole, tmp_pa
     os.close(run.lock)
     said = capsys.readouterr().err
     assert "00000007.ckpt: " in said and "00000006.ckpt: " in said
+    assert said.count("the checksum does not match; an earlier checkpoint is used\n") == 2
     assert read_outcome(resume(folder))["strategy.mean"] == whole["strategy.mean"]
 
 

@@ -210,8 +210,8 @@ def test_a_checkpoint_of_another_run_is_refused_until_it_is_moved_away(tmp_path)
     other = train(make_scripted_config(tmp_path, run_name="other", seed=5, generations=4))
     folder = train(make_scripted_config(tmp_path, generations=3))
     copied = shutil.copy(other / "checkpoint" / "00000004.ckpt", folder / "checkpoint")
-    line = "seed is 5 in the newest checkpoint and 0 in config.yaml: one of them is of another run, or was edited"
-    with pytest.raises(ValueError, match=line):
+    line = "seed is 5 in the newest checkpoint and 0 in config.yaml: one of them was edited, or is of another run; "
+    with pytest.raises(ValueError, match=f"{line}if the checkpoint is right, move config.yaml away$"):
         resume(folder)
     Path(copied).unlink()
     assert read_outcome(resume(folder)) == whole

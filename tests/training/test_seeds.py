@@ -152,7 +152,7 @@ def test_one_process_at_a_time(tmp_path, capsys):
     execute(runs.prepare(1))
     runs.close()
     held = lock_folder(top / "seed1")
-    with pytest.raises(TrainingError, match=r"1 of 2 seeds, .* in use by another process"):
+    with pytest.raises(TrainingError, match=r"1 of 2 seeds; .* in use by another process"):
         execute_all(prepare_resume(top))
     os.close(held)
     assert f"stopped         {top / 'seed1'}: folder" in capsys.readouterr().out
@@ -176,7 +176,7 @@ def test_a_first_seed_that_cannot_go_on_does_not_stop_the_others(tmp_path, capsy
         monkeypatch.setattr(checkpoint, "_list_paths", list_paths)
     else:
         held = lock_folder(top / "seed0")
-    with pytest.raises(TrainingError, match=r"1 of 3 seeds, the last of them by: "):
+    with pytest.raises(TrainingError, match=r"1 of 3 seeds; the last error: "):
         execute_all(prepare_resume(top, "--generations", "2"))
     if held is not None:
         os.close(held)
@@ -240,7 +240,7 @@ def test_they_start_from_a_copy_of_one_file(tmp_path):
 def test_one_that_fails_does_not_keep_the_others_from_their_turn(tmp_path, capsys):
     config = make_scripted_config(tmp_path, seeds=3, generations=2, test_episodes=1, strategy=f"{__name__}:OutOfLuck")
     top = find_top(tmp_path)
-    with pytest.raises(TrainingError, match="1 of 3 seeds, the last of them by: generation 2: out of luck"):
+    with pytest.raises(TrainingError, match="1 of 3 seeds; the last error: generation 2: out of luck"):
         execute_all(prepare(config))
     said = capsys.readouterr().out.splitlines()
     assert f"stopped         {top / 'seed1'}: generation 2: out of luck" in said

@@ -29,7 +29,12 @@ class GradientSettings:
     """Rows that the replay has in addition, as a share of `replay_size`."""
     members_option: ClassVar[str | None] = None
     """The option that says how many members are evaluated together."""
-    start_steps: int = option(10_000, "env steps before anything is trained by gradients", range=">= 0")
+    start_steps: int = option(
+        10_000,
+        "env steps before the first gradient step; until then actions are random (td3, asynchronous hybrids), or "
+        "evolution goes on alone (cem_rl, p_cem_rl)",
+        range=">= 0",
+    )
     batch_size: int = option(256, "transitions of a gradient step", range=">= 1")
     learning_rate: float = option(
         1e-3, "learning rate of Adam, for critics and actors", range="> 0", search=LogUniform(0.0001, 0.01)

@@ -50,8 +50,8 @@ def make_evaluation_section(
         ]
         sections.append(Section(label, blocks))
     intro = (
-        f"best.dat of each run, on the same start states ({config.episodes} of seed {config.seed}). Intervals hold "
-        "95 %, from the bootstrap. best.dat was chosen by its score in training, on other start states."
+        f"best.dat of each run, on the same start states ({config.episodes} episodes, seed {config.seed}). Intervals "
+        "are 95 % bootstrap intervals. best.dat was chosen by its score in training, on other start states."
     )
     return Section("Evaluation", [Text(intro)], sections)
 

@@ -96,7 +96,7 @@ class Study:
             is_new = name not in facts.keys() & known.keys() and has_default(name, known.get(name, facts.get(name)))
             if name != "id" and there != here and not is_new:
                 differs = f"{name} is {there} there, and {here} here"
-                raise ValueError(f"it is that of another sweep: {differs}; a sweep with another run_name is new")
+                raise ValueError(f"it is that of another sweep: {differs}; give another run_name for a new sweep")
         if not path.exists() or read_yaml(path).get("id") != known["id"]:
             raise ValueError(f"it is that of a sweep in another folder than {self.folder}")
 

@@ -39,7 +39,9 @@ class SweepOptions:
         "also vary these options, or other values of them: NAME=uniform:LOW:HIGH, NAME=log:LOW:HIGH, NAME=choice:A:B",
     )
     finalists: int = option(
-        3, "the best trials, whose settings are trained with other seeds, as are those of the start", range=">= 0"
+        3,
+        "number of best trials whose settings are trained with other seeds, as are those that the sweep starts from",
+        range=">= 0",
     )
     final_seeds: int = option(
         5, "seeds for the settings of each finalist and of the start, those that follow --seed", range="in [1, 1000]"
@@ -121,7 +123,9 @@ def find_searched_options(config: TrainConfig, texts: Sequence[str]) -> list[Sea
             raise ValueError(f"search {each.name} has no effect: it is only used with {unused[key]}")
     if not found:
         method = config.choices.method or config.trainer
-        raise ValueError(f"nothing to vary: {method} declares no search space that is not typed; give search")
+        raise ValueError(
+            f"nothing to vary: every option of {method} that has a search space was given a value; give search"
+        )
     return list(found.values())
 
 

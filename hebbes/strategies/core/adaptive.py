@@ -35,7 +35,8 @@ class AdaptiveSettings:
 
     population_size: int | None = option(
         None,
-        "members per generation (default: 4 + 3 ln of the number of parameters, made even where pairs are antithetic)",
+        "members per generation (default: 4 + 3 ln(number of parameters), rounded up to an even number for antithetic "
+        "pairs)",
         range=f">= {MIN_POPULATION_SIZE}",
         search=Choice((16, 32, 64, 128, 256)),
     )
