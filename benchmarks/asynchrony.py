@@ -69,12 +69,10 @@ class Benchmark:
     """What the arguments ask for, and the results so far."""
 
     def __init__(self, arguments: argparse.Namespace):
-        self._arguments, self._kept = arguments, KeptResults(arguments.results)
-        self.results = self._kept.by_name
         settings = {name: vars(arguments)[name] for name in ("episode_length", "hidden_sizes", "gradient_steps")}
         settings["generations"] = [FIRST, LAST]
-        if self.results.setdefault("settings", settings) != settings:
-            raise SystemExit(f"{arguments.results} has results with other settings: {self.results['settings']}")
+        self._arguments, self._kept = arguments, KeptResults(arguments.results, settings)
+        self.results = self._kept.by_name
 
     def measure(self) -> None:
         """Measures what the results lack."""

@@ -5,7 +5,7 @@
 
 For the `best.dat` of each run: its mean return, the mean return if learning stops at env step `FREEZE_AT`, with the
 same start states and initial weights, and the mean absolute change of a weight in an env step, early and late in the
-episode (mean of all layers; 0 between updates).
+first five episodes (mean of all layers; 0 between updates).
 """
 
 import argparse
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import hebbes
-from hebbes.evaluation.weight_recording import WeightRecording, record_weights
+from hebbes.evaluation.weight_recording import NUM_EPISODES, WeightRecording, record_weights
 from hebbes.files.policy_file import read_policy_file
 from hebbes.statistics.table import format_number, format_table
 
@@ -31,7 +31,7 @@ def look_at(run: Path, episodes: int) -> dict[str, Any]:
     """What is measured of a run's best policy."""
     path = run / "best.dat"
     saved = read_policy_file(path)
-    recordings = record_weights(saved, saved.environment, episodes=episodes, seed=SEED, max_episode_steps=None)
+    recordings = record_weights(saved, saved.environment, episodes=NUM_EPISODES, seed=SEED, max_episode_steps=None)
     early, late = (np.mean([measure_change(each, *when) for each in recordings]) for when in (EARLY, LATE))
     intact, frozen = (
         hebbes.evaluate(path, episodes=episodes, seed=SEED, threads=1, intervention=each).mean

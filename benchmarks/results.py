@@ -30,6 +30,7 @@ import numpy as np
 from benchmarks.planned_runs import PlannedRun, plan
 from benchmarks.recorded_runs import RecordedRuns
 from benchmarks.studies import STUDIES
+from hebbes.execution.engine_options import resolve_num_threads
 from hebbes.files.atomic_file import check_place, write_atomically
 from hebbes.files.folder_lock import lock_folder
 from hebbes.statistics.intervals import summarize
@@ -40,11 +41,14 @@ STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def find_runs_left(runs: Sequence[PlannedRun], recorded: RecordedRuns) -> list[PlannedRun]:
-    """The runs without scores, and those whose policies they begin from, if these are not here."""
+    """The runs without scores. ValueError if one begins from a run that is recorded and not here.
+
+    That one is not repeated, because the table would show its recorded return next to that of another policy's rules.
+    """
     left = [run for run in runs if not recorded.find_scores(run)]
-    for source in [run.source for run in left if run.source and not run.merged.exists() and not run.source.is_done]:
-        if source not in left:
-            left.append(source)
+    for run in left:
+        if run.source and not (run.merged.exists() or run.source.is_done or run.source in left):
+            raise ValueError(f"{run.source.folder} is recorded and not here: copy it, {run.folder.name} begins from it")
     return left
 
 
@@ -92,7 +96,7 @@ class Trainings:
                     return False
             self._recorded.add(run)
             return True
-        except OSError as error:
+        except (OSError, ValueError) as error:  # such as a file of records that another program has damaged
             print(f"failed   {run.folder}: {error}", flush=True)
             return False
 
@@ -123,7 +127,7 @@ class Trainings:
         status = process.wait()
         with self._lock:
             self._processes.discard(process)
-        print(f"{'ended' if status == 0 else f'status {status}':8} {path}", flush=True)
+        print(f"ended    {path}" if status == 0 else f"status {status} {path}, see {Path(log.name).name}", flush=True)
         return status == 0
 
 
@@ -146,7 +150,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("study", choices=STUDIES)
     parser.add_argument("--folder", type=Path, default=Path("results"), help="folder of the runs (default: results)")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="runs at once (default: all cores)")
+    parser.add_argument("--jobs", type=int, default=resolve_num_threads(-1), help="runs at once (default: all cores)")
     parser.add_argument("--recorded", type=Path, metavar="FILE", help="CSV file of runs that are done (default: none)")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="of gradient steps (default: cpu)")
     parser.add_argument("--table", action="store_true", help="train nothing, only print the table")

@@ -49,22 +49,17 @@ def main() -> None:
     """Prints the measured values."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     names = [name for name in COMMANDS if name != BARE]
-    parser.add_argument("--commands", nargs="+", choices=names, help="commands to measure (default: all that exist)")
+    parser.add_argument("--commands", nargs="+", choices=names, help="commands to measure (default: all)")
     parser.add_argument("--turns", type=int, default=11, help="turns that are counted (default: 11)")
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     arguments = parser.parse_args()
     if arguments.turns < 1:
         parser.error(f"turns must be >= 1, got {arguments.turns}")
-    seconds = measure([BARE, *(arguments.commands or filter(exists, names))], arguments.turns)
+    seconds = measure([BARE, *(arguments.commands or names)], arguments.turns)
     if arguments.json:
         print(json.dumps(seconds))
     else:
         print(format_rows(seconds))
-
-
-def exists(name: str) -> bool:
-    """Whether the program has the flag of a command: not every version has `--help_all`."""
-    return not name.endswith("help_all") or run(COMMANDS[name]).returncode == 0
 
 
 def measure(names: list[str], turns: int) -> dict[str, float]:

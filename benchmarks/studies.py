@@ -106,12 +106,11 @@ STUDIES = {
     "car_racing_long": Study(
         minutes={"CarRacing-v3": 330},
         methods={
-            "static": Method("train_static.py", {"preset": "gru", "episode_seeds": "paired"}),
-            "plastic": Method("train_hebbian.py", {"preset": "linear", "episode_seeds": "paired"}),
-        },
+            "static": Method("train_static.py", {"preset": "gru", "episode_seeds": "paired", "eval_every": "40"}),
+            "plastic": Method("train_hebbian.py", {"preset": "linear", "episode_seeds": "paired", "eval_every": "20"}),
+        },  # 32 and 64 members: both have an evaluation after equally many episodes
         options={
             "max_env_steps": "12000000",
-            "eval_every": "20",
             "eval_episodes": "50",
             "test_episodes": "100",
             "threads": "1",

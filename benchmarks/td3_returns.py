@@ -6,8 +6,9 @@
         --start_steps 10000 --num_seeds 5 --figure docs/figures/td3_half_cheetah.png
 
 Both have Stable-Baselines3's defaults (layers of 400 and 300 ReLUs, learning rate 1e-3, batches of 256, `--start_steps`
-random env steps at the start) and exploration noise of 0.1. After every `--eval_every` env steps the actor plays 10
-episodes, and at the end 20 episodes of Gymnasium's environment, with the same start states for both. Each run is
+random env steps at the start) and exploration noise of 0.1. At the end the actor plays 20 episodes of Gymnasium's
+environment, with the same start states for both. After every `--eval_every` env steps it plays 10 episodes for the
+learning curve, each on its own program's simulator and start states. Each run is
 written to a file of its own in the folder of the results, and runs that are there are not repeated: take a new folder
 after a change of either program.
 """

@@ -63,6 +63,8 @@ def release(run: Path, zoo: Path = ZOO) -> str:
 
     Raises ValueError if the run has no final test of this policy with TEST_EPISODES returns.
     """
+    if not (run / TEST_JSON).is_file():
+        raise ValueError(f"{run} has no {TEST_JSON}: it was not tested at the end")
     saved, test = read_policy_file(run / BEST), json.loads((run / TEST_JSON).read_text())
     command, unit = FOLDER_FLAG.sub("", (run / COMMAND_TXT).read_text().splitlines()[0]), saved.provenance["unit"]
     if len(test["returns"]) != TEST_EPISODES or None in test["returns"] or test[unit] != saved.provenance[unit]:

@@ -22,10 +22,11 @@ from hebbes.environments.make_batch_env import make_batch_env
 from hebbes.environments.stepping_guard import derive_episode_seeds
 from hebbes.evaluation.play import make_evaluation_spec
 from hebbes.execution.episode import Agent, run_episode
+from hebbes.files.atomic_file import check_place
 from hebbes.files.policy_file import SavedPolicy, read_policy_file
 from hebbes.options.command_line import parse_config
 from hebbes.recording.metrics import METRICS_CSV, read_metrics
-from hebbes.reporting.figure import COLORS, add_legend, add_title, make_figure, style_axes, write_figure
+from hebbes.reporting.figure import COLORS, SUFFIXES, add_legend, add_title, make_figure, style_axes, write_figure
 from hebbes.training.config import TrainConfig
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
@@ -55,6 +56,7 @@ def main() -> None:
     seeds = range(arguments.seed, arguments.seed + arguments.seeds)
     flags = ["--environment", "TMaze-v0", "--test_episodes", "0", "--print_every", "1000", *further]
     try:
+        check_place("--figure", arguments.figure, SUFFIXES)
         configs = {
             kind: [_make_config([*flags, *KINDS[kind], "--seed", str(seed)]) for seed in seeds] for kind in KINDS
         }
@@ -84,8 +86,10 @@ def _draw_band(axes: Axes, x: np.ndarray, values: Float[np.ndarray, "seeds x"], 
 
 
 def _make_config(flags: list[str]) -> TrainConfig:
-    """The config of a run; ValueError if its episodes are too short for all TRIALS_SHOWN."""
+    """The config of a run; ValueError if its episodes are too short for all TRIALS_SHOWN, or if it has a name."""
     config = parse_config("hebbian", flags, "")
+    if config.run.run_name is not None:
+        raise ValueError("run_name must be left out, because every run has a name of its own")
     trials = config.environment.env_kwargs.get("trials", LEAST_TRIALS)
     if not isinstance(trials, int) or trials < LEAST_TRIALS:
         raise ValueError(f"env_kwargs: trials must be >= {LEAST_TRIALS} to be drawn, got {trials}")

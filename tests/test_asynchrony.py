@@ -18,6 +18,7 @@ from benchmarks.asynchrony_model import (
     simulate_aes_rl,
     simulate_generations,
 )
+from hebbes.execution.provenance import find_conditions
 
 ROOT = Path(__file__).parent.parent
 FREE = Costs(0, 0, 0, 0, 0, 0, 0)
@@ -113,7 +114,9 @@ def test_extrapolation_and_interpolation():
 
 
 def make_results(costs):
-    found = {"settings": {**SMALL, "generations": [FIRST, LAST]}, "costs 1": asdict(costs), "costs 2": asdict(costs)}
+    here = find_conditions()
+    made_with = {**SMALL, "generations": [FIRST, LAST], "hebbes": here["hebbes"], "cpu": here["cpu"]}
+    found = {"made_with": made_with, "costs 1": asdict(costs), "costs 2": asdict(costs)}
     measured = {"seconds": 0.01, "rl_share": 0.5}
     return found | {f"measured {algorithm} {workers}": measured for algorithm, workers in ROWS if workers < 3}
 
@@ -143,7 +146,7 @@ def test_results_that_the_file_has_are_not_measured_again(tmp_path):
     assert figure.read_bytes().startswith(b"\x89PNG")
     assert json.loads(results.read_text()) == found
     refused = run_benchmark("--results", results, "--episode_length", 11)
-    assert "has results with other settings" in refused.stderr and refused.returncode == 1
+    assert "has results of {'episode_length': 10," in refused.stderr and refused.returncode == 1
 
 
 @pytest.mark.slow

@@ -181,8 +181,20 @@ def test_what_is_kept_is_not_measured_again(tmp_path, capsys):
         kept.measure({"a": count, "b": fail, "c": count})
     again = KeptResults(path)
     again.measure({"a": fail, "b": count})
-    assert again.by_name == json.loads(path.read_text()) == {"a": 1, "b": 2}
+    written = json.loads(path.read_text())
+    assert again.by_name == {"a": 1, "b": 2} and written == {"made_with": written["made_with"], **again.by_name}
     assert capsys.readouterr().err == "a 1\nb 2\n"
+
+
+@pytest.mark.parametrize("change", [{"cpu": "another"}, {"hebbes": "abc"}, {"size": 2}, None])
+def test_what_was_measured_elsewhere_is_not_mixed_with_what_is_measured_here(tmp_path, change):
+    path = tmp_path / "results.json"
+    KeptResults(path, {"size": 1}).measure({"a": lambda: 1})
+    assert KeptResults(path, {"size": 1}).by_name == {"a": 1}
+    written = json.loads(path.read_text())
+    path.write_text(json.dumps({"a": 1, **({"made_with": {**written["made_with"], **change}} if change else {})}))
+    with pytest.raises(SystemExit, match=r"results\.json has results of .*; take a new file"):
+        KeptResults(path, {"size": 1})
 
 
 def test_the_change_of_a_weight_is_that_of_an_env_step():

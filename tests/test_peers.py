@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,6 +17,8 @@ import pytest
 from benchmarks.peers.__main__ import PEERS, run
 from benchmarks.peers.measure import FIRST_SEED, Evaluations, Plan, TimeIsOver, play
 from benchmarks.peers.report import format_results
+from hebbes.files.folder_lock import lock_folder
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[1]
 FAKE = """
@@ -158,19 +159,31 @@ def test_what_is_there_is_not_measured_again(tmp_path, harness):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_stop_loses_one_run_and_leaves_no_process(tmp_path, harness, number):
     pid_file = tmp_path / "pid"
     stopped = harness(WAITS=str(pid_file))
-    while not (pid_file.exists() and pid_file.read_text()):
-        assert stopped.poll() is None
-        time.sleep(0.05)
+    assert wait_until(lambda: pid_file.exists() and pid_file.read_text())
     stopped.send_signal(number)
     said, _ = stopped.communicate(timeout=300)
     assert stopped.returncode == 128 + number and "Traceback" not in said
     assert find_results(tmp_path) == ["CartPole-v1-fake-0.3s-1cores-10evaluations-seed0.json"]
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid_file.read_text()), 0)
+
+
+@pytest.mark.slow
+def test_a_run_whose_program_was_killed_keeps_others_out_until_it_ends(tmp_path, harness):
+    pid_file = tmp_path / "pid"
+    killed = harness(WAITS=str(pid_file))
+    assert wait_until(lambda: pid_file.exists() and pid_file.read_text())
+    killed.kill()
+    killed.wait()
+    second = harness()
+    said, _ = second.communicate(timeout=300)
+    assert second.returncode == 1 and said.splitlines()[-1].endswith("results is in use by another process")
+    os.killpg(int(pid_file.read_text()), signal.SIGKILL)
+    assert harness().wait(timeout=300) == 0
 
 
 @pytest.mark.parametrize(
@@ -235,10 +248,11 @@ def test_settings_are_json_values_for_every_environment(name):
 @pytest.mark.parametrize("name", PEERS)
 def test_every_peer_trains(tmp_path, name, environment):
     import_peer(name)
+    lock = lock_folder(tmp_path)
     for seconds in (2.0, 8.0, 32.0):  # on a busy machine some of them take a while to start
         path = tmp_path / f"{seconds}.json"
         plan = Plan(name, environment, 0, seconds, min(2, len(os.sched_getaffinity(0))), 10)
-        assert run(plan, path), path.with_suffix(".log").read_text()
+        assert run(plan, path, lock), path.with_suffix(".log").read_text()
         result = json.loads(path.read_text())
         assert Plan(**result["plan"]) == plan
         points = np.array(result["points"])

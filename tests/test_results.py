@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from types import SimpleNamespace
@@ -20,7 +19,7 @@ import pytest
 from benchmarks import recorded_runs, results
 from benchmarks.planned_runs import PlannedRun, compute_mean, plan
 from benchmarks.recorded_runs import COLUMNS, RecordedRuns
-from benchmarks.results import find_runs_left
+from benchmarks.results import Trainings, find_runs_left
 from benchmarks.studies import STUDIES, Method, Study
 from hebbes.files.folder_lock import lock_folder
 from hebbes.files.policy_file import read_policy_file
@@ -111,7 +110,7 @@ def test_a_run_that_fails_is_said_and_the_others_go_on(tmp_path):
     failed = start(tmp_path, 1)
     said, _ = failed.communicate(timeout=300)
     assert failed.returncode == 1
-    assert re.search(r"^status 2 .*cem-seed0$", said, re.MULTILINE)
+    assert re.search(r"^status 2 .*cem-seed0, see cem-seed0\.log$", said, re.MULTILINE)
     assert len(find_runs(tmp_path)) == 3 and " 1 of 2 " in said
 
 
@@ -211,7 +210,7 @@ def test_a_damaged_record_is_refused(tmp_path, text):
         RecordedRuns(path)
 
 
-def test_a_run_whose_source_is_elsewhere_needs_the_source_too(tmp_path):
+def test_a_run_whose_source_is_elsewhere_needs_its_policy_here(tmp_path):
     runs = plan(STUDIES["ant_damage"], tmp_path)
     plastic, merged = (next(run for run in runs if run.method == name) for name in ("plastic", "merged"))
     record = tmp_path / "ant.csv"
@@ -221,9 +220,21 @@ def test_a_run_whose_source_is_elsewhere_needs_the_source_too(tmp_path):
     recorded = RecordedRuns(record)
     assert recorded.find_scores(plastic) == {"AntBulletEnv-v0 none": 1.5}
     assert find_runs_left([plastic], recorded) == []
-    assert find_runs_left([plastic, merged], recorded) == [merged, plastic]
-    again = replace(merged, folder=merged.folder.with_name("again"))
-    assert find_runs_left([plastic, merged, again], recorded) == [merged, again, plastic]
+    with pytest.raises(ValueError, match="plastic-seed20 is recorded and not here: copy it, merged-seed20 begins"):
+        find_runs_left([plastic, merged], recorded)
+    merged.merged.parent.mkdir(parents=True)
+    merged.merged.touch()
+    assert find_runs_left([plastic, merged], recorded) == [merged]
+    assert find_runs_left([plastic, merged], RecordedRuns(None)) == [plastic, merged]
+
+
+def test_records_that_are_damaged_meanwhile_fail_their_run_alone(tmp_path, capsys, monkeypatch):
+    run = SimpleNamespace(environment="Swimmer-v5", folder=tmp_path / "runs" / "a", source=None, is_done=True)
+    recorded = RecordedRuns(tmp_path / "swimmer.csv")
+    (tmp_path / "swimmer.csv").write_text("<<<<<<< HEAD\n")
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    assert not Trainings(1, recorded).do([run])
+    assert re.fullmatch(r"failed   .*runs/a: --recorded .*swimmer.csv cannot be read: .*\n", capsys.readouterr().out)
 
 
 def test_the_device_of_hybrids_is_told_and_not_compared(tmp_path):

@@ -32,11 +32,19 @@ def test_it_trains_prints_and_draws(tmp_path, draw, capfd):
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-def test_lives_too_short_to_draw_are_refused_before_training(tmp_path, draw, capfd):
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("--env_kwargs", "{trials: 20}"), "env_kwargs: trials must be >= 30 to be drawn, got 20"),
+        (("--run_name", "x"), "run_name must be left out"),
+        (("--figure", "missing/a.png"), "--figure"),
+    ],
+)
+def test_bad_options_are_refused_before_training(tmp_path, draw, capfd, flags, message):
     with pytest.raises(SystemExit) as ended:
-        draw("--env_kwargs", "{trials: 20}")
+        draw(*flags)
     assert ended.value.code == 2
-    assert "env_kwargs: trials must be >= 30 to be drawn, got 20" in capfd.readouterr().err
+    assert message in capfd.readouterr().err
     assert not (tmp_path / "runs").exists()
 
 

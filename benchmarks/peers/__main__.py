@@ -27,6 +27,7 @@ import gymnasium
 
 from benchmarks.peers.measure import Plan
 from benchmarks.peers.report import draw, format_results
+from hebbes.files.folder_lock import lock_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENTS = ("HalfCheetah-v5", "Hopper-v5", "CartPole-v1", "CarRacing-v3")
@@ -40,12 +41,16 @@ PEERS = {
 """Module -> the package that it needs."""
 
 
-def run(plan: Plan, path: Path) -> bool:
-    """Measures in a process of its own, which leaves no other process behind; returns whether there is a result."""
+def run(plan: Plan, path: Path, lock: int) -> bool:
+    """Measures in a process of its own, which leaves no other process behind; returns whether there is a result.
+
+    The process holds the lock of the folder too. If this program is killed, it keeps another one out until it ends.
+    """
     command = [sys.executable, "-m", "benchmarks.peers.measure", json.dumps(asdict(plan)), str(path.absolute())]
     with path.with_suffix(".log").open("wb") as log:
         options: dict[str, Any] = {"cwd": ROOT, "env": {**os.environ, "OMP_NUM_THREADS": "1"}, "stdout": log}
-        process = subprocess.Popen(command, stderr=log, start_new_session=True, **options)  # noqa: S603
+        options |= {"stderr": log, "start_new_session": True, "pass_fds": [lock]}
+        process = subprocess.Popen(command, **options)  # noqa: S603
         try:
             return process.wait() == 0
         finally:
@@ -56,8 +61,9 @@ def run(plan: Plan, path: Path) -> bool:
 
 
 def measure_missing(plans: Sequence[Plan], folder: Path) -> bool:
-    """Measures what the folder lacks; returns whether nothing failed."""
+    """Measures what the folder lacks; returns whether nothing failed. ValueError if another program measures there."""
     folder.mkdir(parents=True, exist_ok=True)
+    lock = lock_folder(folder)
     left = [plan for plan in plans if not (folder / plan.file_name).exists()]
     hours = sum(plan.seconds for plan in left) / 3600
     print(f"{len(left)} of {len(plans)} runs are left, {hours:.2g} hours and the evaluations", flush=True)
@@ -65,7 +71,7 @@ def measure_missing(plans: Sequence[Plan], folder: Path) -> bool:
     for plan in left:
         path = folder / plan.file_name
         print(f"measures {path}", flush=True)
-        if not run(plan, path):
+        if not run(plan, path, lock):
             is_complete = False
             print(f"failed   {path}, see {path.with_suffix('.log').name}", flush=True)
     return is_complete
@@ -105,13 +111,17 @@ def parse_arguments() -> argparse.Namespace:
 def main() -> None:
     """Measures what is missing, and prints the table."""
     arguments = parse_arguments()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _leave)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:  # nohup ignores SIGHUP
+            signal.signal(number, _leave)
     peers, seconds = choose_peers(arguments.peer), 60 * arguments.minutes
     turns = product(range(arguments.seeds), arguments.environment, peers)
     how = seconds, arguments.cores, arguments.evaluations
     plans = [Plan(name, environment, seed, *how) for seed, environment, name in turns]
-    is_complete = measure_missing(plans, arguments.results)
+    try:
+        is_complete = measure_missing(plans, arguments.results)
+    except (OSError, ValueError) as error:
+        sys.exit(f"--results: {error}")
     for environment in arguments.environment:
         show([plan for plan in plans if plan.environment == environment], environment, arguments.results)
     sys.exit(0 if is_complete else 1)
@@ -127,6 +137,10 @@ def show(plans: Sequence[Plan], environment: str, folder: Path) -> None:
         score = gymnasium.spec(environment).reward_threshold
         assert score is not None
         print(f"\n{environment}\n{format_results(results, score)}")
+        for name in ("cpu", "hebbes"):
+            found = sorted({str(run["conditions"].get(name)) for runs in results.values() for run in runs})
+            if len(found) > 1:
+                print(f"measured with different {name}: {', '.join(found)}")
         draw(results, environment, folder / f"{environment}.png")
 
 

@@ -25,16 +25,17 @@ from torch import Tensor, nn
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from benchmarks.peers.measure import Keep
-from benchmarks.peers.networks import make_env, make_network, prepare
+from benchmarks.peers.networks import list_hidden_sizes, make_env, make_network, prepare
 
 PACKAGES = ("torch",)
 POPULATION, LEARNING_RATE, SIGMA, WEIGHT_DECAY, HIDDEN = 30, 0.04, 0.025, 0.0025, (64, 64)
 
 
 def find_settings(environment: str) -> Mapping[str, Any]:
-    """The same for all environments."""
+    """The same for all environments, but for the network of images."""
     names = ("population_size", "learning_rate", "sigma", "weight_decay", "hidden_sizes")
-    return dict(zip(names, (POPULATION, LEARNING_RATE, SIGMA, WEIGHT_DECAY, HIDDEN), strict=True))
+    values = POPULATION, LEARNING_RATE, SIGMA, WEIGHT_DECAY, list_hidden_sizes(environment, HIDDEN)
+    return dict(zip(names, values, strict=True))
 
 
 @torch.no_grad()

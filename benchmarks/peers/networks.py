@@ -44,6 +44,11 @@ def count_outputs(env: gymnasium.Env) -> int:
     return int(space.n) if isinstance(space, Discrete) else space.shape[0]
 
 
+def list_hidden_sizes(environment: str, hidden_sizes: Sequence[int]) -> list[int]:
+    """Units of each hidden layer behind the convolutions, if there are any."""
+    return [128, 64] if has_images(gymnasium.make(environment)) else [*hidden_sizes]
+
+
 def make_network(env: gymnasium.Env, hidden_sizes: Sequence[int], *, bias: bool) -> nn.Module:
     """For images the reference's network, else an MLP with tanh after each hidden layer, both as PyTorch draws them."""
     if has_images(env):

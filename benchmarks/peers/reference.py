@@ -35,8 +35,11 @@ Job: TypeAlias = tuple[str, np.ndarray, int]
 
 def find_settings(environment: str) -> Mapping[str, Any]:
     """The same for all environments."""
-    names = ("population_size", "learning_rate", "learning_rate_decay", "sigma", "hidden_sizes")
-    return dict(zip(names, (POPULATION, LEARNING_RATE, DECAY, SIGMA, HIDDEN), strict=True))
+    return {
+        **{"population_size": POPULATION, "hidden_sizes": HIDDEN, "weight_penalty": WEIGHT_PENALTY},
+        **{"learning_rate": LEARNING_RATE, "learning_rate_decay": DECAY, "learning_rate_min": LEAST_LEARNING_RATE},
+        **{"sigma": SIGMA, "sigma_decay": SIGMA_DECAY, "sigma_min": LEAST_SIGMA},
+    }
 
 
 def train(environment: str, seed: int, cores: int, keep: Keep) -> None:
