@@ -37,8 +37,8 @@ from hebbes.execution.chunk_engine import ChunkEngine
 from hebbes.execution.chunk_rule import count_chunks
 from hebbes.execution.observation_moments import MomentTally
 from hebbes.execution.ray_engine import RayTransport, RayWorker
-from hebbes.options.command_line import parse_config
-from hebbes.options.texts import format_arguments
+from hebbes.options.command_line import resolve_config
+from hebbes.options.texts import format_options
 from hebbes.statistics.table import format_table
 from hebbes.training.prepare import prepare
 from hebbes.training.run_state import Run
@@ -163,7 +163,7 @@ def prepare_run(folder: str, members: int, layers: Sequence[int]) -> Run:
     """A run of HalfCheetah-v5 whose own engine has one thread."""
     flags = {"environment": "HalfCheetah-v5", "preset": "openai_es", "policy": "mlp", "population_size": members}
     flags |= {"threads": 1, "folder": folder, "engine": "in_process", "generations": 10**6, "max_episode_steps": 100}
-    (run,) = prepare(parse_config("static", format_arguments({**flags, "hidden_sizes": layers}), __doc__))
+    (run,) = prepare(resolve_config("static", format_options({**flags, "hidden_sizes": layers})))
     return run
 
 

@@ -20,8 +20,8 @@ from hebbes.execution.dispatch import Dispatch
 from hebbes.execution.in_process import InProcess
 from hebbes.execution.join_rollouts import join_rollouts
 from hebbes.execution.ray_engine import RayEngine, RayTransport
-from hebbes.options.command_line import parse_config
-from hebbes.options.texts import format_arguments
+from hebbes.options.command_line import resolve_config
+from hebbes.options.texts import format_options
 from hebbes.training.evolution import Evolution
 from hebbes.training.prepare import prepare
 from hebbes.training.run_state import Run
@@ -63,7 +63,7 @@ def make_run(environment: str, folder: str) -> Run:
     """A run with the preset of this environment, whose own engine is not used."""
     flags = {"environment": environment, "folder": folder, "engine": "in_process", "threads": 1}
     flags |= {"population_size": ENVIRONMENTS[environment], "max_episode_steps": WHOLE_EPISODE}
-    (run,) = prepare(parse_config("static", format_arguments(flags), __doc__))
+    (run,) = prepare(resolve_config("static", format_options(flags)))
     return run
 
 

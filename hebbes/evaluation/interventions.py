@@ -65,12 +65,17 @@ class IntervenedPolicy:
         state: State,
         buffers: Buffers,
     ) -> Float32[np.ndarray, "members outputs"]:
-        """The network's outputs, after `intervene` has changed the state."""
+        """The network's outputs, between `intervene` and `watch`."""
         self.intervene(state)
-        return self.policy.act(weights, observations, previous_rewards, state, buffers)
+        outputs = self.policy.act(weights, observations, previous_rewards, state, buffers)
+        self.watch(state)
+        return outputs
 
     def intervene(self, state: State) -> None:
         """Changes the state. Its `env_steps` count the env steps before this one."""
+
+    def watch(self, state: State) -> None:
+        """Looks at the state in which the network has acted."""
 
 
 @dataclass(frozen=True)

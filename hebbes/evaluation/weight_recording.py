@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 from math import prod
 
 import numpy as np
-from jaxtyping import Float32, Float64, Int, Shaped
+from jaxtyping import Float32, Float64, Int
 
-from hebbes.contracts.policy import Buffers, State, Weights
+from hebbes.contracts.policy import State
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.evaluation.episode_cap import choose_episode_cap
@@ -38,53 +38,33 @@ class WeightRecording:
     """Mean absolute change of all weights of a layer by each update."""
 
 
-@dataclass
-class _WeightRecorder:
-    """Collects the recording of one episode."""
+@dataclass(frozen=True)
+class _RecordedPolicy(IntervenedPolicy):
+    """The intact network of one member, whose weights are recorded."""
 
     chosen: Sequence[Int[np.ndarray, " _synapses"]]
     """For each layer, the indices of the recorded synapses in its flattened weights."""
-    update_every: int
     weights: list[list[Float32[np.ndarray, " _synapses"]]] = field(default_factory=list)
     changes: list[list[float]] = field(default_factory=list)
     latest: list[Float32[np.ndarray, " _all"]] = field(default_factory=list)
 
-    def add(self, layers: list[Float32[np.ndarray, " _all"]]) -> None:
-        """Records the weights that act in an env step, and their mean absolute change since the one before."""
+    def watch(self, state: State) -> None:
+        """Records the weights that have acted, and their mean absolute change since the env step before."""
+        layers = [layer.ravel() for layer in compute_synaptic_weights(state)]
+        if not all(np.isfinite(layer).all() for layer in layers):  # the episode ends at others
+            return
         self.weights.append([layer[chosen] for layer, chosen in zip(layers, self.chosen, strict=True)])
         if self.latest:
             pairs = zip(layers, self.latest, strict=True)
             self.changes.append([float(np.abs(new - old).mean()) for new, old in pairs])
-        self.latest = layers
+        self.latest[:] = layers
 
     def make_recording(self) -> WeightRecording:
         """The recording as arrays."""
         trajectories = [np.stack(layer) for layer in zip(*self.weights, strict=True)]
         changes = np.array(self.changes).reshape(-1, len(self.chosen))
-        updated_at = np.arange(self.update_every, len(self.weights), self.update_every)
+        updated_at = np.arange(self.policy.update_every, len(self.weights), self.policy.update_every)
         return WeightRecording(trajectories, updated_at, changes[updated_at - 1])
-
-
-@dataclass(frozen=True)
-class _RecordedPolicy(IntervenedPolicy):
-    """The intact network of one member, whose weights are recorded."""
-
-    recorder: _WeightRecorder
-
-    def act(
-        self,
-        weights: Weights,
-        observations: Shaped[np.ndarray, "members ..."],
-        previous_rewards: Float32[np.ndarray, " members"],
-        state: State,
-        buffers: Buffers,
-    ) -> Float32[np.ndarray, "members outputs"]:
-        """The network's outputs."""
-        outputs = super().act(weights, observations, previous_rewards, state, buffers)
-        layers = [layer.ravel() for layer in compute_synaptic_weights(state)]
-        if all(np.isfinite(layer).all() for layer in layers):  # the episode ends at others
-            self.recorder.add(layers)
-        return outputs
 
 
 def record_weights(
@@ -102,9 +82,9 @@ def record_weights(
     cap = min(choose_episode_cap(saved, environment, max_episode_steps) or MAX_EPISODE_STEPS, MAX_EPISODE_STEPS)
     recordings = []
     for episode in range(min(episodes, NUM_EPISODES)):
-        recorder = _WeightRecorder(chosen, policy.update_every)
-        recorded = replace(saved, policy=_RecordedPolicy(policy, recorder))
-        play_episode(recorded, environment, episode=episode, seed=seed, max_episode_steps=cap)
-        if recorder.weights:
-            recordings.append(recorder.make_recording())
+        recorded = _RecordedPolicy(policy, chosen)
+        changed = replace(saved, policy=recorded)
+        play_episode(changed, environment, episode=episode, seed=seed, max_episode_steps=cap)
+        if recorded.weights:
+            recordings.append(recorded.make_recording())
     return recordings

@@ -45,20 +45,6 @@ def format_options(options: Mapping[str, Any]) -> list[GivenOption]:
     return [(str(name).replace("-", "_"), _format_texts(value, str(name))) for name, value in options.items()]
 
 
-def format_arguments(options: Mapping[str, Any]) -> list[str]:
-    """Options with values as the arguments of a command line."""
-    arguments: list[str] = []
-    for name, value in options.items():
-        texts = _format_texts(value, name)
-        if isinstance(value, bool):
-            arguments.append(f"--{name}" if value else f"--no_{name}")
-        elif isinstance(value, list | tuple):
-            arguments += [f"--{name}", *texts]
-        else:
-            arguments.append(f"--{name}={texts[0]}")
-    return arguments
-
-
 def _format_texts(value: Any, name: str) -> list[str]:
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()

@@ -5,7 +5,7 @@ were trained. Each method is compared with each of the others, and the variants 
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from typing import Any, TypeAlias
@@ -32,8 +32,8 @@ from hebbes.statistics.summary_table import (
 Group: TypeAlias = Mapping[tuple[int, str], EvaluationResult]
 """The results in one environment, by number of the file and variant."""
 
-Methods: TypeAlias = Mapping[str, Sequence[int]]
-"""Label of each method -> the numbers of its files."""
+Methods: TypeAlias = Mapping[str, Mapping[str, EvaluationResult]]
+"""Label of each method -> the results of its intact policies, by what a file is called, such as its number."""
 
 
 def format_report(config: EvaluateConfig, evaluated: Sequence[EvaluationResult]) -> str:
@@ -63,11 +63,14 @@ def select_intact(group: Group) -> dict[int, EvaluationResult]:
     return {number: each for (number, variant), each in group.items() if not variant}
 
 
-def _find_methods(group: Group) -> dict[str, list[int]]:
-    """Label of each method -> the numbers of its files."""
-    intact = select_intact(group)
-    found = group_by_method([_find_method(each.entry.saved) for each in intact.values()])
-    return {make_printable(label): [list(intact)[place] for place in places] for label, places in found.items()}
+def _find_methods(group: Group) -> Methods:
+    """The methods that the files name, whose results are called by their numbers."""
+    intact = list(select_intact(group).items())
+    found = group_by_method([_find_method(each.entry.saved) for _, each in intact])
+    return {
+        make_printable(label): {str(number): each for number, each in (intact[place] for place in places)}
+        for label, places in found.items()
+    }
 
 
 def _find_method(saved: SavedPolicy) -> Method:
@@ -81,9 +84,9 @@ def _find_method(saved: SavedPolicy) -> Method:
     return find_method({"policy": saved.policy_name, **options, **own} | ({START: start} if start else {}))
 
 
-def compare_all_methods(group: Group, methods: Methods) -> dict[tuple[str, str], Comparison]:
+def compare_all_methods(methods: Methods) -> dict[tuple[str, str], Comparison]:
     """Comparisons of each method with each of those after it."""
-    returns = {label: np.stack([group[number, ""].returns for number in runs]) for label, runs in methods.items()}
+    returns = {label: np.stack([each.returns for each in runs.values()]) for label, runs in methods.items()}
     return {(one, other): compare_methods(returns[one], returns[other]) for one, other in combinations(methods, 2)}
 
 
@@ -105,36 +108,30 @@ def _format_group(config: EvaluateConfig, label: str, group: Group) -> str:
     names = {number: make_printable(each.entry.path) for number, each in intact.items()}
     rows = {_format_row_name(*key): format_row(each.summary, each.faults) for key, each in group.items()}
     methods = _find_methods(group) if len(intact) > 1 else {}
-    returns = {name: {number: intact[number].returns for number in runs} for name, runs in methods.items()}
+    returns = {label: {name: each.returns for name, each in runs.items()} for label, runs in methods.items()}
     pairs: dict[str, Comparison | str] = {}
-    for (one, other), found in compare_all_methods(group, methods).items():
+    for (one, other), found in compare_all_methods(methods).items():
         name = f"{one} over {other}, by {name_unit(methods, one, other)}"
-        pairs[name] = explain_missing_comparison(group, methods, one, other) or found
+        pairs[name] = explain_missing_comparison(methods, one, other) or found
     variants = {_format_row_name(*key): found for key, found in _compare_with_intact(group).items()}
     return "\n".join(
         [
             f"{label} on {backend}, {seeds}, {episodes}; 95 % intervals in brackets",
             format_summary_table(names, rows, returns),
-            *warn_of_equal_seeds(group, methods),
+            *warn_of_equal_seeds(methods),
             *([format_comparison_table("method over method", pairs)] if pairs else []),
             *([format_comparison_table("versus the intact policy", variants)] if variants else []),
         ]
     )
 
 
-def warn_of_equal_seeds(group: Group, methods: Methods, name_file: Callable[[int], str] = str) -> Iterator[str]:
-    """A line for each method with files of the same seed of training, such as two files of one run.
-
-    `name_file` returns what a file of this number is called.
-    """
+def warn_of_equal_seeds(methods: Methods) -> Iterator[str]:
+    """A line for each method with files of the same seed of training, such as two files of one run."""
     for label, runs in methods.items():
-        seeds = [_find_training_seed(group[number, ""].entry.saved.provenance) for number in runs]
-        equal = [
-            name_file(number)
-            for number, seed in zip(runs, seeds, strict=True)
-            if seed is not None and seeds.count(seed) > 1
-        ]
-        if equal:
+        seeds = [_find_training_seed(each.entry.saved.provenance) for each in runs.values()]
+        if equal := [
+            name for name, seed in zip(runs, seeds, strict=True) if seed is not None and seeds.count(seed) > 1
+        ]:
             yield f"{label}: not all runs are independent, because files {', '.join(equal)} share seeds of training"
 
 
@@ -154,12 +151,9 @@ def name_unit(methods: Methods, one: str, other: str) -> str:
     return "episode" if len(methods[one]) == len(methods[other]) == 1 else "run"
 
 
-def explain_missing_comparison(
-    group: Group, methods: Methods, one: str, other: str, name_file: Callable[[int], str] = str
-) -> str:
+def explain_missing_comparison(methods: Methods, one: str, other: str) -> str:
     """Why two methods cannot be compared. Empty if they can."""
-    numbers = (*methods[one], *methods[other])
-    failed = [name_file(number) for number in numbers if not np.isfinite(group[number, ""].returns).all()]
+    failed = [name for name, each in {**methods[one], **methods[other]}.items() if not np.isfinite(each.returns).all()]
     return f"left out, because of failed episodes of {', '.join(failed)}" if failed else ""
 
 
@@ -189,7 +183,7 @@ def _make_json_object(
         "episodes": config.episodes,
         "files": [_make_file_object(config, each) for each in evaluated],
         "methods": [
-            {"environment": label, "method": method, **_make_method_object([groups[label][run, ""] for run in runs])}
+            {"environment": label, "method": method, **_make_method_object(list(runs.values()))}
             for label, found in methods.items()
             for method, runs in found.items()
         ],
@@ -201,8 +195,8 @@ def _make_json_object(
                 "unit": name_unit(methods[label], first, second),
                 **_make_comparison_object(found),
             }
-            for label, group in groups.items()
-            for (first, second), found in compare_all_methods(group, methods[label]).items()
+            for label in groups
+            for (first, second), found in compare_all_methods(methods[label]).items()
         ],
         "interventions": [
             {"environment": label, "path": group[key].entry.path, "variant": key[1], **_make_comparison_object(found)}

@@ -21,7 +21,6 @@ from hebbes.programs.sweeps.sweep_options import (
     SearchedOption,
     SweepOptions,
     check_finals,
-    describe_sweep,
     find_searched_options,
     limit_by_env_steps,
 )
@@ -46,14 +45,13 @@ def sweep(description: str) -> None:
         with report_errors_in_one_line(), console.phase("starting"):
             options, config = read_options(sys.argv[1:], description)
             console.is_quiet = config.run.quiet
-            searched = find_searched_options(config, options.search)
-            study = open_study(options, config, searched)
-            print_search(searched, study, console)
+            study = open_study(options, config)
+            print_search(study, console)
         from hebbes.programs.sweeps.study import StorageError, convert_storage_errors
 
         try:
             with convert_storage_errors():
-                run_sweep(options, config, searched, study, console)
+                run_sweep(options, study, console)
         except BaseException as error:  # whatever stops the sweep
             console.print_notice(find_advice(error).format(resume="the same command"))
             if isinstance(error, EngineError | TrainingError | StorageError | OSError):
@@ -99,8 +97,9 @@ def _check_evaluations(run: "Run", searched: Sequence[SearchedOption]) -> None:
             raise ValueError(f"search cannot vary {each.name}: the episodes of evaluations would differ between trials")
 
 
-def open_study(options: SweepOptions, config: TrainConfig, searched: Sequence[SearchedOption]) -> "Study":
+def open_study(options: SweepOptions, config: TrainConfig) -> "Study":
     """The study of the sweep, in its folder; ValueError if its trials cannot be run, or if it cannot be kept there."""
+    searched = find_searched_options(config, options.search)
     if find_spec("optuna") is None:
         raise ValueError("sweep needs the package optuna; pip install 'optuna~=5.0.0'")
     from sqlalchemy import URL  # Optuna's
@@ -120,7 +119,7 @@ def open_study(options: SweepOptions, config: TrainConfig, searched: Sequence[Se
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with wait_for_lock(folder), convert_storage_errors():
-            return Study(storage, folder, describe_sweep(config, searched))
+            return Study(storage, folder, config, searched)
     except OSError as error:
         raise ValueError(f"cannot write to sweep folder {folder}: {error.strerror}") from error
     except (ValueError, StorageError) as error:
@@ -129,31 +128,25 @@ def open_study(options: SweepOptions, config: TrainConfig, searched: Sequence[Se
         raise ValueError(f"storage {shown}: {error}") from error
 
 
-def print_search(searched: Sequence[SearchedOption], study: "Study", console: Console) -> None:
+def print_search(study: "Study", console: Console) -> None:
     """Prints what is varied, and where."""
     console.print_message(f"sweep           {study.folder}, {len(study.trials)} trials so far")
-    width = max(len(each.name) for each in searched)
-    for each in searched:
+    width = max(len(each.name) for each in study.searched)
+    for each in study.searched:
         console.print_message(f"search          {each.name.ljust(width)}  {each.space}")
 
 
-def run_sweep(
-    options: SweepOptions,
-    config: TrainConfig,
-    searched: Sequence[SearchedOption],
-    study: "Study",
-    console: Console,
-) -> None:
+def run_sweep(options: SweepOptions, study: "Study", console: Console) -> None:
     """Runs what is left of the trials and the finals, and writes the best settings; TrainingError if there are none."""
     from hebbes.programs.sweeps.best_settings import BEST_YAML, format_command, format_preset
     from hebbes.programs.sweeps.finals import Finals
     from hebbes.programs.sweeps.jobs import do_all
     from hebbes.programs.sweeps.trials import Trials
 
-    do_all(Trials(study, config, searched, console, most=options.trials), study.folder, console)
+    do_all(Trials(study, console, most=options.trials), study.folder, console)
     if not options.finalists:
         return
-    finals = Finals(study, config, searched, console, num_trials=options.finalists, num_seeds=options.final_seeds)
+    finals = Finals(study, console, num_trials=options.finalists, num_seeds=options.final_seeds)
     if not study.best_trials:
         raise TrainingError("no trial was completed", "what helps      other values with --search, or more trials")
     do_all(finals, study.folder, console)
@@ -163,6 +156,6 @@ def run_sweep(
     for each in found:
         console.print_message(f"{each.name.ljust(16)}IQM {each.summary.iqm} over {seeds}")
     path = Path(options.output) if options.output is not None else study.folder / BEST_YAML
-    write_atomically(path, format_preset(found, searched, len(study.trials)).encode())
+    write_atomically(path, format_preset(found, study).encode())
     console.print_message(f"best settings   {path}")
-    console.print_message(f"to train        {format_command(config, path)}")
+    console.print_message(f"to train        {format_command(study.config, path)}")

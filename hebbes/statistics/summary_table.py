@@ -19,7 +19,7 @@ _FEW = f"few runs: with fewer than {FEW_RUNS} of a method, an interval over them
 def format_runs_table(names: Sequence[str], returns_by_run: Sequence[Float64[np.ndarray, "*seeds episodes"]]) -> str:
     """A table with one line for the episodes of each run of a method and one line over the runs."""
     rows = {str(number): format_row(summarize(returns), {}) for number, returns in enumerate(returns_by_run, 1)}
-    return format_summary_table(dict(enumerate(names, 1)), rows, {"": dict(enumerate(returns_by_run, 1))})
+    return format_summary_table(dict(enumerate(names, 1)), rows, {"": dict(zip(rows, returns_by_run, strict=True))})
 
 
 def summarize_runs(returns_by_run: Sequence[Float64[np.ndarray, "*seeds episodes"]]) -> Summary:
@@ -39,11 +39,11 @@ def format_row(summary: Summary, faults: Mapping[str, int], what: str = "episode
 def format_summary_table(
     names: Mapping[int, str],
     rows: Mapping[str, Sequence[str]],
-    methods: Mapping[str, Mapping[int, Float64[np.ndarray, "*seeds episodes"]]],
+    methods: Mapping[str, Mapping[str, Float64[np.ndarray, "*seeds episodes"]]],
 ) -> str:
     """The numbered names, then a table with one line per row, and lines over the runs of each method.
 
-    `methods` has the returns of each run of a method by its number.
+    `methods` has the returns of each run of a method by its number, as a text.
     """
     lines = [(label, *row) for label, row in rows.items()]
     for label, returns_by_run in methods.items():

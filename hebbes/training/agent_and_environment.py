@@ -23,7 +23,6 @@ from hebbes.registry.users_classes import make_policy
 from hebbes.training.config import TrainConfig
 from hebbes.training.owners import find_trainer
 from hebbes.training.program_words import list_program_words
-from hebbes.wrappers.atari_42 import SCREEN
 from hebbes.wrappers.channels_last import has_channels_first
 from hebbes.wrappers.crop import compute_cropped_shape
 
@@ -80,8 +79,13 @@ OBSERVATION_WRAPPERS = ("atari_42", "crop", "grayscale", "resize", "frame_stack"
 """Wrappers of observations, whose order `_choose_observation_wrappers` knows."""
 
 
-def _choose_observation_wrappers(config: TrainConfig, space: Space, put_on: Mapping[str, PartSpec]) -> list[PartSpec]:
-    """The wrappers that these observations need, and those of `put_on` that change observations, innermost first."""
+def _choose_observation_wrappers(space: Space, put_on: Mapping[str, PartSpec]) -> list[PartSpec]:
+    """The wrappers that these observations need, and those of `put_on` that change observations, innermost first.
+
+    A wrapper that cannot take them refuses them, when the environment is made.
+    """
+    if "atari_42" in put_on and not put_on.keys().isdisjoint(("crop", "grayscale", "resize")):
+        raise ValueError("atari_42 takes screens as they are; it cannot be combined with crop, grayscale or resize")
     shape: tuple[int, ...] = space.shape or ()
     chain = []
     if has_channels_first(space):
@@ -89,53 +93,22 @@ def _choose_observation_wrappers(config: TrainConfig, space: Space, put_on: Mapp
         shape = (*shape[1:], shape[0])
     if isinstance(space, Discrete):
         chain.append(PartSpec("one_hot"))
-        shape = (int(space.n),)
     image = len(shape) == 3 and space.dtype == "uint8"
-    _check_observation_options(config, space, shape if image else None, put_on)
     if "atari_42" in put_on:
         chain += [put_on["atari_42"], PartSpec("running_normalization")]
         image = False  # the wrappers below are for pixels in bytes
-    if "crop" in put_on:
-        chain.append(put_on["crop"])
+    chain += [put_on[name] for name in ("crop", "grayscale") if name in put_on]
+    if image and "crop" in put_on:
         shape = compute_cropped_shape(shape, put_on["crop"].kwargs["edges"])
-    if "grayscale" in put_on:
-        chain.append(put_on["grayscale"])
-    if image and (size := _choose_image_size(shape, put_on.get("resize"))) != shape[:2]:
-        chain.append(PartSpec("resize", {"size": list(size)}))
+    is_larger = image and all(wanted <= found for wanted, found in zip(DEFAULT_SIZE, shape, strict=False))
+    resize = put_on.get("resize", PartSpec("resize", {"size": DEFAULT_SIZE}) if is_larger else None)
+    if resize is not None and not (image and tuple(resize.kwargs["size"]) == shape[:2]):
+        chain.append(resize)
     if "frame_stack" in put_on:
         chain.append(put_on["frame_stack"])
     if image:
         chain.append(PartSpec("scale"))
     return chain
-
-
-def _check_observation_options(
-    config: TrainConfig, space: Space, image: tuple[int, ...] | None, put_on: Mapping[str, PartSpec]
-) -> None:
-    """ValueError for wrappers that these observations do not allow.
-
-    `image` is their shape (height, width, channels), or None if they are not images.
-    """
-    described = f"{config.environment.id} has observations {space}"
-    if "frame_stack" in put_on and image is None and len(space.shape or ()) != 1 and not isinstance(space, Discrete):
-        raise ValueError(f"frame_stack stacks images and vectors; {described}")
-    if "grayscale" in put_on and (image is None or image[2] != 3):
-        raise ValueError(f"grayscale needs color images; {described}")
-    for name in ("crop", "resize"):
-        if name in put_on and image is None:
-            raise ValueError(f"{name} needs images; {described}")
-    if "atari_42" in put_on and (image != SCREEN or not put_on.keys().isdisjoint(("crop", "grayscale", "resize"))):
-        reason = "it cannot be combined with crop, grayscale or resize" if image == SCREEN else described
-        raise ValueError(f"atari_42 takes Atari's screens of {SCREEN} as they are; {reason}")
-
-
-def _choose_image_size(shape: tuple[int, ...], resize: PartSpec | None) -> tuple[int, ...]:
-    """Height and width that the policy sees."""
-    wanted = DEFAULT_SIZE if resize is None else tuple(resize.kwargs["size"])
-    smaller = all(size <= given for size, given in zip(wanted, shape[:2], strict=True))
-    if resize is not None and not smaller:
-        raise ValueError(f"resize only shrinks: got {list(wanted)} for images of {list(shape[:2])}")
-    return wanted if smaller else shape[:2]
 
 
 def _choose_action_wrappers(config: TrainConfig, space: Space) -> list[PartSpec]:
@@ -170,7 +143,7 @@ def make_environment_spec(config: TrainConfig) -> EnvironmentSpec:
     put_on = {spec.name: spec for spec in config.list_put_on("wrapper")}
     if "fire_reset" in put_on and find_atari_game(options.id) is not None and not has_fire_action(options.id):
         raise ValueError(f"fire_reset: {options.id} has no action FIRE, or not as action 1")
-    around_policy = _choose_observation_wrappers(config, observation_space, put_on)
+    around_policy = _choose_observation_wrappers(observation_space, put_on)
     around_policy += _choose_action_wrappers(config, action_space)
     if options.action_bounds == "none" and isinstance(action_space, Box):
         check_accepts_unbounded_actions(bare, action_space)

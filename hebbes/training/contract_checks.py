@@ -5,7 +5,6 @@ Objects that were tried are thrown away, so a trial changes nothing in the run. 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from inspect import signature
 from numbers import Integral
 from typing import Any, TypeVar
@@ -18,17 +17,15 @@ from hebbes.contracts.errors import ForeignExitError, describe_with_traceback
 from hebbes.contracts.notices import Notice
 from hebbes.contracts.plain_values import is_plain_array
 from hebbes.contracts.policy import Buffers, Layout, LowRankWeights, Policy, State
-from hebbes.contracts.population import Population
 from hebbes.contracts.randomness import Purpose, make_generator
-from hebbes.contracts.strategy import Results, Strategy
+from hebbes.contracts.strategy import Strategy
 from hebbes.contracts.trainer import AllFailedError, Segment, SegmentSizeError, TrainerState, UnitResult
-from hebbes.hybrids.algorithm import Algorithm
 from hebbes.registry.users_classes import convert_errors, is_users_class
 from hebbes.training.advice import TrainingError
 
 Returned = TypeVar("Returned")
 
-_PASSED = (EngineError, ForeignExitError, FloatingPointError, TrainingError)
+_PASSED = (EngineError, ForeignExitError, FloatingPointError, TrainingError, AllFailedError, SegmentSizeError)
 """What says by itself what is wrong."""
 
 
@@ -68,10 +65,10 @@ def try_strategy(name: str, make: Callable[[], Strategy], layout: Layout) -> Non
         _check_parameters(strategy.tell, "population", "results")
         check_finite_row("mean", strategy.mean, layout)
         state = strategy.state_dict()
-        _check_state_dict(state)
+        check_state_dict(state)
         strategy.load_state_dict(state)
         population = strategy.ask(0)
-        _check_population(population)
+        check_population(population)
         member = population.weights(range(1))
         if not isinstance(member, LowRankWeights):
             if not is_plain_array(member):
@@ -79,45 +76,24 @@ def try_strategy(name: str, make: Callable[[], Strategy], layout: Layout) -> Non
             check_finite_row("weights of the population's member 0", member[0], layout)
 
 
-def ask_population(name: str, strategy: Strategy, generation: int, num_members: int | None = None) -> Population:
-    """The population that the strategy returns; TrainingError if it raises or returns anything else."""
-    arguments = (generation,) if num_members is None else (generation, num_members)
-    check = partial(_check_population, num_members=num_members)
-    return _call(f"strategy {name!r}", "ask", lambda: strategy.ask(*arguments), check)
+def call_part(
+    source: object, what: str, call: Callable[[], Returned], check: Callable[[Returned], None] = lambda returned: None
+) -> Returned:
+    """What a method of a trainer's part returns. `source` is the trainer, whose text names the part.
 
-
-def tell_results(name: str, strategy: Strategy, population: Population, results: Results) -> dict[str, float]:
-    """The metrics that the strategy returns; TrainingError if it raises or returns anything else."""
-    metrics = _call(f"strategy {name!r}", "tell", lambda: strategy.tell(population, results), _check_metrics)
-    return _make_floats(metrics)
-
-
-def read_mean(name: str, strategy: Strategy, layout: Layout) -> Float32[np.ndarray, " params"]:
-    """The strategy's mean; TrainingError if it raises or is not a row of parameters."""
-    return _call(f"strategy {name!r}", "mean", lambda: strategy.mean, partial(_check_row, "mean", layout=layout))
-
-
-def read_state(name: str, strategy: Strategy) -> Mapping[str, np.ndarray]:
-    """The strategy's state; TrainingError if it raises or is not arrays by name."""
-    return _call(f"strategy {name!r}", "state_dict", strategy.state_dict, _check_state_dict)
-
-
-def read_actor(name: str, algorithm: Algorithm, layout: Layout) -> Float32[np.ndarray, " params"]:
-    """The actor of a hybrid's algorithm; TrainingError if it raises or is not a row of finite parameters."""
-    check = partial(check_finite_row, "actor", layout=layout)
-    return _call(f"algorithm {name!r}", "actor", lambda: algorithm.actor, check)
-
-
-def read_algorithm_state(name: str, algorithm: Algorithm) -> TrainerState:
-    """The state of a hybrid's algorithm; TrainingError if it raises or returns anything else."""
-    passed = (*_PASSED, SegmentSizeError)
-    return _call(f"algorithm {name!r}", "get_state", algorithm.get_state, _check_trainer_state, passed)
-
-
-def advance_algorithm(name: str, advance: Callable[[], UnitResult]) -> UnitResult:
-    """What a hybrid's unit returns; TrainingError if the algorithm raises."""
-    passed = (*_PASSED, AllFailedError, SegmentSizeError)
-    return _call(f"algorithm {name!r}", "advance", advance, lambda result: None, passed)
+    TrainingError if the method raises, because a user's may raise anything, or if `check` raises ValueError.
+    """
+    try:
+        returned = call()
+    except _PASSED:
+        raise
+    except Exception as error:
+        raise TrainingError(f"{source}: {what} raised {describe_with_traceback(error)}") from error
+    try:
+        check(returned)
+    except ValueError as error:
+        raise TrainingError(f"{source}: {error}") from error
+    return returned
 
 
 def check_unit_result(source: str, result: Any) -> UnitResult:
@@ -134,30 +110,9 @@ def check_unit_result(source: str, result: Any) -> UnitResult:
 
 def check_finite_row(what: str, row: Any, layout: Layout) -> None:
     """ValueError if this is not a row of finite parameters for the layout."""
-    _check_row(what, row, layout)
+    check_row(what, row, layout)
     if not np.isfinite(row).all():
         raise ValueError(f"{what} must be finite")
-
-
-def _call(
-    source: str,
-    what: str,
-    call: Callable[[], Returned],
-    check: Callable[[Returned], None],
-    passed: tuple[type[Exception], ...] = _PASSED,
-) -> Returned:
-    """What a part returns. TrainingError if it raises, because a user's may raise anything, or `check` does."""
-    try:
-        returned = call()
-    except passed:
-        raise
-    except Exception as error:
-        raise TrainingError(f"{source}: {what} raised {describe_with_traceback(error)}") from error
-    try:
-        check(returned)
-    except ValueError as error:
-        raise TrainingError(f"{source}: {error}") from error
-    return returned
 
 
 def _check_parameters(method: Callable[..., Any], *expected: str) -> None:
@@ -172,7 +127,8 @@ def _check_parameters(method: Callable[..., Any], *expected: str) -> None:
         ) from error
 
 
-def _check_row(what: str, row: Any, layout: Layout) -> None:
+def check_row(what: str, row: Any, layout: Layout) -> None:
+    """ValueError if this is not a row of parameters for the layout."""
     length = layout.num_params
     if not (is_plain_array(row) and row.dtype == np.float32 and row.shape == (length,)):
         raise ValueError(f"{what} must be float32 of shape ({length},), got {_describe(row)}")
@@ -217,7 +173,8 @@ def _check_state(state: State, count: int) -> None:
         raise ValueError(f"initial_state must hold {wanted}, got {_describe(state)}")
 
 
-def _check_population(population: Any, num_members: int | None = None) -> None:
+def check_population(population: Any, num_members: int | None = None) -> None:
+    """ValueError if this is not what `Strategy.ask` must return."""
     lacking = [name for name in ("__len__", "weights") if not callable(getattr(population, name, None))]
     if lacking:
         raise ValueError(
@@ -230,7 +187,8 @@ def _check_population(population: Any, num_members: int | None = None) -> None:
         raise ValueError(f"ask must return {num_members} members and the mean policy, got {len(population)} in all")
 
 
-def _check_state_dict(state: Any) -> None:
+def check_state_dict(state: Any) -> None:
+    """ValueError if this is not arrays by name."""
     from hebbes.files.checkpoint import check_arrays  # imports safetensors
 
     if not isinstance(state, Mapping):
@@ -241,7 +199,8 @@ def _check_state_dict(state: Any) -> None:
     check_arrays(state)
 
 
-def _check_trainer_state(state: Any) -> None:
+def check_trainer_state(state: Any) -> None:
+    """ValueError if this is not what `Algorithm.get_state` must return."""
     if not isinstance(state, TrainerState):
         raise ValueError(f"get_state must return a TrainerState (hebbes/contracts/trainer.py), got {_describe(state)}")
     for name in ("arrays", "values", "segments"):
@@ -259,10 +218,11 @@ def _check_unit_result(result: Any) -> None:
         raise ValueError(f"env_steps must be a whole number >= 0, got {_describe(result.env_steps)}")
     if not all(isinstance(each, Notice) for each in result.notices):
         raise ValueError("notices must be Notices (hebbes/contracts/notices.py)")
-    _check_metrics(result.metrics)
+    check_metrics(result.metrics)
 
 
-def _check_metrics(metrics: Any) -> None:
+def check_metrics(metrics: Any) -> None:
+    """ValueError if this is not names with numbers."""
     if not (isinstance(metrics, Mapping) and all(isinstance(each, str) for each in metrics)):
         raise ValueError(f"metrics must be a mapping of names to numbers, got {_describe(metrics)}")
     for each, value in metrics.items():

@@ -26,7 +26,14 @@ from hebbes.execution.observation_moments import (
 from hebbes.registry.lookup import find_class, list_names
 from hebbes.registry.users_classes import convert_errors, make_instance
 from hebbes.training.config import TrainConfig
-from hebbes.training.contract_checks import ask_population, read_mean, read_state, tell_results, try_strategy
+from hebbes.training.contract_checks import (
+    call_part,
+    check_metrics,
+    check_population,
+    check_row,
+    check_state_dict,
+    try_strategy,
+)
 from hebbes.training.evolution_options import MEMBERS_PER_SEED, EvolutionOptions, HebbianEvolutionOptions
 from hebbes.training.evolution_size import measure_evolution
 from hebbes.training.generation_metrics import compute_return_metrics, compute_tally_metrics, join_metrics
@@ -75,7 +82,8 @@ class Evolution(Trainer):
     @property
     def policy(self) -> tuple[Float32[np.ndarray, " params"], Buffers]:
         """The mean policy, with the observation statistics so far."""
-        mean = read_mean(self._options.strategy, self.strategy, self._policy.layout)
+        layout = self._policy.layout
+        mean = call_part(self, "mean", lambda: self.strategy.mean, partial(check_row, "mean", layout=layout))
         if not self._options.observation_normalization:
             return mean, self._constants
         shape, std_min = self._policy.observation_shape, self._options.observation_std_min
@@ -84,7 +92,7 @@ class Evolution(Trainer):
 
     def get_state(self) -> TrainerState:
         """The strategy's state and the moments of the observations."""
-        state = read_state(self._options.strategy, self.strategy)
+        state = call_part(self, "state_dict", self.strategy.state_dict, check_state_dict)
         arrays = {f"strategy.{name}": array for name, array in state.items()}
         if self._moments is not None:
             arrays |= {"moments.mean": self._moments.mean, "moments.squares": self._moments.squares}
@@ -113,7 +121,7 @@ class Evolution(Trainer):
             # only strategies with such a population ask for sums
             sum_noise = partial(engine.weighted_noise_sums, cast(NoisePopulation, population))
             results = Results(fitness, rollouts.mean_squared_weights, sum_noise)
-            metrics = tell_results(self._options.strategy, self.strategy, population, results)
+            metrics = call_part(self, "tell", partial(self.strategy.tell, population, results), check_metrics)
             finite = np.isfinite(self.policy[0]).all()
         if not finite:
             raise FloatingPointError("the weights are no longer finite; is learning_rate too large?")
@@ -133,21 +141,29 @@ class Evolution(Trainer):
 
         With `num_interactions` the population grows until its episodes have that many env steps.
         """
-        name, strategy, wanted = self._options.strategy, self.strategy, self._options.num_interactions
+        wanted = self._options.num_interactions
         context = self._make_context(generation)
-        population, started = ask_population(name, strategy, generation), time.perf_counter()
+        population, started = self._ask(generation), time.perf_counter()
         if wanted is None:
             return population, engine.evaluate(population, context), time.perf_counter() - started
         size = population_size = len(population) - 1
         most = self._options.limit_growth(population_size)
         rounds = [engine.evaluate(population, context, range(size))]
         while sum(each.env_steps.sum() for each in rounds) < wanted and size + population_size <= most:
-            population = ask_population(name, strategy, generation, size + population_size)
+            population = self._ask(generation, size + population_size)
             rounds.append(engine.evaluate(population, context, range(size, size + population_size)))
             size += population_size
         # the mean policy comes last, as in a population that was of this size from the start
         rounds.append(engine.evaluate(population, context, range(size, size + 1)))
         return population, join_rollouts(rounds), time.perf_counter() - started
+
+    def _ask(self, generation: int, *num_members: int) -> Population:
+        return call_part(
+            self,
+            "ask",
+            partial(self.strategy.ask, generation, *num_members),
+            lambda got: check_population(got, *num_members),
+        )
 
     def _make_context(self, generation: int) -> Context:
         first_episode = generation * self._options.episodes_per_member

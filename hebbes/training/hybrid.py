@@ -27,12 +27,7 @@ from hebbes.registry.lookup import find_class
 from hebbes.registry.tables import ALGORITHMS
 from hebbes.registry.users_classes import convert_errors, make_instance
 from hebbes.training.config import TrainConfig
-from hebbes.training.contract_checks import (
-    advance_algorithm,
-    check_finite_row,
-    read_actor,
-    read_algorithm_state,
-)
+from hebbes.training.contract_checks import call_part, check_finite_row, check_trainer_state
 from hebbes.training.program_words import list_program_words
 
 if TYPE_CHECKING:
@@ -174,11 +169,12 @@ class Hybrid(Trainer):
     @property
     def policy(self) -> tuple[Float32[np.ndarray, " params"], Buffers]:
         """The algorithm's actor."""
-        return read_actor(self._name, self._algorithm, self._layout), self._buffers
+        check = partial(check_finite_row, "actor", layout=self._layout)
+        return call_part(self, "actor", lambda: self._algorithm.actor, check), self._buffers
 
     def advance(self, progress: Progress, engine: Engine) -> UnitResult:
         """Does the algorithm's next unit."""
-        return advance_algorithm(self._name, partial(self._algorithm.advance, progress, engine))
+        return call_part(self, "advance", partial(self._algorithm.advance, progress, engine))
 
     def close(self) -> None:
         """Frees the algorithm's simulators, also if one of a user's fails to."""
@@ -186,7 +182,7 @@ class Hybrid(Trainer):
 
     def get_state(self) -> TrainerState:
         """The algorithm's state."""
-        return read_algorithm_state(self._name, self._algorithm)
+        return call_part(self, "get_state", self._algorithm.get_state, check_trainer_state)
 
     def set_state(self, state: TrainerState) -> None:
         """Continues from what `get_state` returned."""

@@ -27,8 +27,8 @@ class Atari42(ObservationWrapper):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if require_uint8_images(self.env, "Atari42") != SCREEN:
-            raise ValueError(f"Atari42 needs Atari's screens of {SCREEN}, got {self.env.observation_space.shape}")
+        if require_uint8_images(self.env, "atari_42") != SCREEN:
+            raise ValueError(f"atari_42 needs Atari's screens of {SCREEN}, got {self.env.observation_space.shape}")
         self.observation_space = make_box(0.0, 1.0, (NEW_SIDE, NEW_SIDE, 1), dtype=np.float32)
         from hebbes.wrappers.kernels.atari_screens import shrink_screens
 

@@ -15,7 +15,7 @@ class BulletDistance(gymnasium.Wrapper):
     def __init__(self, env: gymnasium.Env) -> None:
         super().__init__(env)
         if not str(getattr(env.spec, "entry_point", "")).startswith("pybullet_envs_gymnasium.gym_locomotion_envs"):
-            raise ValueError(f"BulletDistance needs a Bullet walker such as AntBulletEnv-v0, got {env}")
+            raise ValueError(f"bullet_distance needs a Bullet walker such as AntBulletEnv-v0, got {env}")
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Steps and rewards progress, which is the second of the walker's five reward terms."""

@@ -15,7 +15,7 @@ class ChannelsLast(ObservationWrapper):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        channels, height, width = require_uint8_images(self.env, "ChannelsLast")
+        channels, height, width = require_uint8_images(self.env, "channels_last")
         self.observation_space = make_box(0, 255, (height, width, channels), dtype=np.uint8)
 
     def transform(self, observations: Observations) -> Observations:

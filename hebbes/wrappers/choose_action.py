@@ -27,7 +27,7 @@ class ChooseAction(BatchWrapper):
         low, counts = find_value_ranges(space)
         if (num_outputs := sum(counts)) > MAX_OUTPUTS:
             raise ValueError(
-                f"ChooseAction allows at most {MAX_OUTPUTS} values in total, but actions {space} have "
+                f"choose_action allows at most {MAX_OUTPUTS} values in total, but actions {space} have "
                 f"{num_outputs}; offer fewer with a gymnasium.ActionWrapper of your own: "
                 f"--gymnasium_wrappers package.module:Class"
             )
@@ -62,6 +62,6 @@ def find_value_ranges(space: Space) -> tuple[Shaped[np.ndarray, " numbers"], lis
         low, high = space.low.ravel(), space.high.ravel()
         return low, [int(last) - int(first) + 1 for first, last in zip(low, high, strict=True)]
     raise ValueError(
-        f"ChooseAction needs actions of bounded integers, got {space}; offer these with a "
+        f"choose_action needs actions of bounded integers, got {space}; offer these with a "
         f"gymnasium.ActionWrapper of your own: --gymnasium_wrappers package.module:Class"
     )

@@ -12,7 +12,7 @@ class ClipAction(BatchWrapper):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._bounds = require_float_actions(self.env, "ClipAction")
+        self._bounds = require_float_actions(self.env, "clip_action")
         self.action_space = make_box(-np.inf, np.inf, self._bounds.shape, dtype=self._bounds.dtype)
 
     def step(self, actions: Actions, active: Active) -> EnvStep:

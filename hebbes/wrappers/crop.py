@@ -27,7 +27,7 @@ class Crop(ObservationWrapper):
     def __post_init__(self) -> None:
         super().__post_init__()
         edges = self.edges or (0, 0, 0, 0)
-        shape = compute_cropped_shape(require_uint8_images(self.env, "Crop"), edges)
+        shape = compute_cropped_shape(require_uint8_images(self.env, "crop"), edges)
         top, _, left, _ = edges
         self._rows, self._columns = slice(top, top + shape[0]), slice(left, left + shape[1])
         self.observation_space = make_box(0, 255, shape, dtype=np.uint8)

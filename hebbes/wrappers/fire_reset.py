@@ -62,5 +62,5 @@ class FireReset(StartActions):
 
 def _read_lives(env_step: EnvStep) -> Int[np.ndarray, " active"]:
     if "lives" not in env_step.info:
-        raise ValueError(f"FireReset needs info['lives'] from the environment, got info on {sorted(env_step.info)}")
+        raise ValueError(f"fire_reset needs info['lives'] from the environment, got info on {sorted(env_step.info)}")
     return env_step.info["lives"]

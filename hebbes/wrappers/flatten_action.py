@@ -10,7 +10,7 @@ class FlattenAction(BatchWrapper):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        space = require_float_actions(self.env, "FlattenAction")
+        space = require_float_actions(self.env, "flatten_action")
         self._shape = space.shape
         self.action_space = make_box(space.low.ravel(), space.high.ravel(), dtype=space.dtype)
 

@@ -32,7 +32,7 @@ class FrameStack(BatchWrapper):
         super().__post_init__()
         space = self.env.observation_space
         if not is_box(space) or len(space.shape) not in (1, 3):
-            raise ValueError(f"FrameStack needs vectors or images of shape (height, width, channels), got {space}")
+            raise ValueError(f"frame_stack needs vectors or images of shape (height, width, channels), got {space}")
         low, high = (np.concatenate([bound] * self.num_frames, axis=-1) for bound in (space.low, space.high))
         self.observation_space = make_box(low, high, dtype=space.dtype)
         *image, channels = space.shape

@@ -19,9 +19,9 @@ class Grayscale(ObservationWrapper):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._height, self._width, channels = require_uint8_images(self.env, "Grayscale")
+        self._height, self._width, channels = require_uint8_images(self.env, "grayscale")
         if channels != 3:
-            raise ValueError(f"Grayscale needs images of 3 channels, got {channels}")
+            raise ValueError(f"grayscale needs images of 3 channels, got {channels}")
         self.observation_space = make_box(0, 255, (self._height, self._width, 1), dtype=np.uint8)
         import cv2
 

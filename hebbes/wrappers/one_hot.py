@@ -13,7 +13,7 @@ class OneHot(ObservationWrapper):
         super().__post_init__()
         space = self.env.observation_space
         if not is_discrete(space):
-            raise ValueError(f"OneHot needs Discrete observations, got {space}")
+            raise ValueError(f"one_hot needs Discrete observations, got {space}")
         self._start, self._length = int(space.start), int(space.n)
         self.observation_space = make_box(0.0, 1.0, (self._length,), dtype=np.float32)
 

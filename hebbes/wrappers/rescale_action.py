@@ -12,9 +12,9 @@ class RescaleAction(BatchWrapper):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        bounds = require_float_actions(self.env, "RescaleAction")
+        bounds = require_float_actions(self.env, "rescale_action")
         if not bounds.is_bounded():
-            raise ValueError(f"RescaleAction needs finite action bounds, got low={bounds.low}, high={bounds.high}")
+            raise ValueError(f"rescale_action needs finite action bounds, got low={bounds.low}, high={bounds.high}")
         self._low = bounds.low.astype(np.float64)
         self._high = bounds.high.astype(np.float64)
         self.action_space = make_box(-1.0, 1.0, bounds.shape, dtype=bounds.dtype)

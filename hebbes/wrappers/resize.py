@@ -34,10 +34,10 @@ class Resize(ObservationWrapper):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        old_height, old_width, channels = require_uint8_images(self.env, "Resize")
+        old_height, old_width, channels = require_uint8_images(self.env, "resize")
         height, width = self.size or (old_height, old_width)
         if height > old_height or width > old_width:
-            raise ValueError(f"Resize only shrinks: got {[height, width]} for images of {[old_height, old_width]}")
+            raise ValueError(f"resize only shrinks: got {[height, width]} for images of {[old_height, old_width]}")
         from hebbes.simd import LANES
         from hebbes.wrappers.kernels.area_mean import mix_areas
 

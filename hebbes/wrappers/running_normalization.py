@@ -26,7 +26,7 @@ class RunningNormalization(BatchWrapper):
         super().__init__(env)
         space = env.observation_space
         if not is_box(space) or not np.issubdtype(space.dtype, np.floating):
-            raise ValueError(f"RunningNormalization needs a Box of floats, got {space}")
+            raise ValueError(f"running_normalization needs a Box of floats, got {space}")
         if isinstance(decay, bool) or not isinstance(decay, int | float) or not 0 <= decay < 1:
             raise ValueError(f"decay must be a number in [0, 1), got {decay!r}")
         self.observation_space = make_box(-np.inf, np.inf, space.shape, dtype=np.float32)

@@ -13,7 +13,7 @@ class Scale(ObservationWrapper):
         super().__post_init__()
         space = self.env.observation_space
         if not is_box(space) or space.dtype != np.uint8:
-            raise ValueError(f"Scale needs uint8 observations in a Box, got {space}")
+            raise ValueError(f"scale needs uint8 observations in a Box, got {space}")
         from hebbes.wrappers.kernels.scaling import scale_bytes
 
         self._scale = scale_bytes

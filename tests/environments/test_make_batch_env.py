@@ -106,7 +106,7 @@ def test_a_users_gymnasium_wrapper_is_inside_the_batch_wrappers():
         ({"wrappers": (PartSpec("resize"),)}, "'resize' cannot be made with no arguments; it takes size$"),
         ({"wrappers": (PartSpec("bullet_distance"),)}, "to be named in gymnasium_wrappers"),
         ({"gymnasium_wrappers": (PartSpec(DOUBLED),)}, "is not a gymnasium.Wrapper"),
-        ({"gymnasium_wrappers": (PartSpec("bullet_distance"),)}, "BulletDistance needs a Bullet walker"),
+        ({"gymnasium_wrappers": (PartSpec("bullet_distance"),)}, "bullet_distance needs a Bullet walker"),
         ({"gymnasium_wrappers": (PartSpec(f"{__name__}:OddlyNamed", {"a": 1}),)}, "no argument 'a'; it takes size$"),
         ({"env_kwargs": {"wheels": 3}}, "'CartPole-v1' cannot be made with options {'wheels': 3}"),
     ],

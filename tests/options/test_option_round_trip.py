@@ -1,4 +1,4 @@
-"""Whatever options a run has: written as texts, as YAML or as arguments and read again, they are the same."""
+"""Whatever options a run has: written as texts or as YAML and read again, they are the same."""
 
 from functools import cache
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hebbes.contracts.option import check_value, get_hints, parse_range, split_hint
 from hebbes.options.command_line import resolve_config
-from hebbes.options.texts import format_arguments, format_options, split_arguments
+from hebbes.options.texts import format_options
 from hebbes.registry.lookup import list_names
 from hebbes.training.owners import Choices, list_chosen_owners, list_fixed_owners
 
@@ -93,7 +93,7 @@ def try_to_resolve(options):
 
 @settings(max_examples=15)
 @given(make_options())
-def test_texts_yaml_and_arguments_give_the_same_options(options):
+def test_texts_and_yaml_give_the_same_options(options):
     config = try_to_resolve(options)
     assume(config is not None)
     found = config.as_options()
@@ -103,7 +103,6 @@ def test_texts_yaml_and_arguments_give_the_same_options(options):
     again = resolve(format_options(found))
     assert again.as_options() == found
     assert resolve(format_options(yaml.safe_load(yaml.safe_dump(found)))).as_options() == found
-    assert resolve(split_arguments(format_arguments(found))).as_options() == found
     for owner in again.owners:
         for each in owner.options:
             check_value(each.declared_in, each.field, again.values[each.key])

@@ -6,7 +6,6 @@ import io
 from optuna.trial import TrialState
 
 from hebbes.programs.sweep import open_study, read_options, run_sweep
-from hebbes.programs.sweeps.sweep_options import find_searched_options
 from hebbes.recording.console import Console
 
 DONE = (TrialState.COMPLETE, TrialState.PRUNED)
@@ -23,8 +22,7 @@ def make_arguments(folder, **changes):
 def open_sweep(folder, **changes):
     """What `run_sweep` takes."""
     options, config = read_options(make_arguments(folder, **changes), "")
-    searched = find_searched_options(config, options.search)
-    return options, config, searched, open_study(options, config, searched)
+    return options, open_study(options, config)
 
 
 def run(folder, **changes):

@@ -150,11 +150,11 @@ def test_the_same_seed_gives_the_same_trials(finished, tmp_path):
 
 @pytest.mark.slow
 def test_a_trial_that_lost_its_process_goes_on_where_it_was(finished, tmp_path):
-    _, config, searched, study = open_sweep(tmp_path, trials=1)
+    _, study = open_sweep(tmp_path, trials=1)
     with wait_for_lock(study.folder):
         trial = study.take_trial({}, 1)
-        study.sample(trial, searched)
-        config = set_params(config, searched, trial.params)
+        study.sample(trial)
+        config = set_params(study.config, study.searched, trial.params)
         lost = prepare_job(config, study.find_trial_folder(0))
     with hold_lock(lost):
         execute_briefly(

@@ -123,8 +123,8 @@ class Search(OpenAIES):
 
 
 def test_an_option_of_a_users_class_may_resemble_one_of_the_sweeps(tmp_path):
-    _, config, *_ = open_sweep(tmp_path, strategy=f"{__name__}:Search", search_radius=0.25)
-    assert config.settings.search_radius == 0.25
+    _, study = open_sweep(tmp_path, strategy=f"{__name__}:Search", search_radius=0.25)
+    assert study.config.settings.search_radius == 0.25
 
 
 @dataclass(frozen=True)

@@ -117,16 +117,7 @@ def test_auto_takes_convolutions_where_they_leave_something(shape, expected):
 @pytest.mark.parametrize(
     ("spaces", "options", "expected"),
     [
-        ((Box(-1, 1, (4, 4)), ACTIONS), {"frame_stack": 2}, "frame_stack stacks images and vectors"),
-        ((VECTOR, ACTIONS), {"grayscale": True}, "grayscale needs color images"),
-        ((Box(0, 255, (40, 40, 1), np.uint8), ACTIONS), {"grayscale": True}, "grayscale needs color images"),
-        ((Box(0, 255, (1, 40, 40), np.uint8), ACTIONS), {"grayscale": True}, "grayscale needs color images"),
-        ((VECTOR, ACTIONS), {"resize": (8, 8)}, "resize needs images"),
-        ((VECTOR, ACTIONS), {"crop": (1, 0, 0, 0)}, "crop needs images"),
         ((COLOR, ACTIONS), {"crop": (1, 0, 60, 40)}, r"crop leaves nothing: .* for images of \[96, 100\]"),
-        ((COLOR, ACTIONS), {"crop": (0, 90, 0, 0), "resize": (20, 20)}, r"only shrinks: .* images of \[6, 100\]"),
-        ((COLOR, ACTIONS), {"resize": (97, 20)}, r"resize only shrinks: got \[97, 20\] for images of \[96, 100\]"),
-        ((FIRST, ACTIONS), {"resize": (20, 101)}, r"resize only shrinks: got \[20, 101\] for images of \[96, 100\]"),
         ((VECTOR, Discrete(2)), {"action_bounds": "tanh"}, "action_bounds 'tanh' needs Box actions"),
         ((VECTOR, Discrete(2)), {"action_bounds": "none"}, "action_bounds 'none' needs Box actions of real numbers"),
         ((VECTOR, Box(0, 9, (3,), np.int64)), {"action_bounds": "none"}, "'none' needs Box actions of real numbers"),

@@ -60,7 +60,7 @@ def test_pongs_other_preset_stacks_four_frames_of_84_by_84(tmp_path):
     ("flags", "message"),
     [
         (["CartPole-v1", "--policy", "conv_lstm"], "conv_lstm takes images"),
-        (["CartPole-v1", "--atari_42"], r"takes Atari's screens of \(210, 160, 3\) as they are; CartPole-v1 has obs"),
+        (["CartPole-v1", "--atari_42"], "atari_42 needs uint8 image observations of shape .*, got Box"),
         (["Pong-v5", "--grayscale"], "atari_42 takes .*; it cannot be combined with crop, grayscale or resize"),
         (["Pong-v5", "--virtual_batch", "-1"], "virtual_batch must be >= 0, got -1"),
         (["CartPole-v1", "--policy", "lstm", "--recurrent_size", "0"], "recurrent_size must be >= 1, got 0"),

@@ -10,7 +10,7 @@ from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.files.policy_file import read_policy_file
 from hebbes.options.command_line import parse_config
 from hebbes.recording.metrics import read_metrics
-from hebbes.training import evolution
+from hebbes.strategies.openai_es import OpenAIES
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
 from tests.training.scripted_runs import make_scripted_config, read_outcome, resume, train
@@ -67,8 +67,8 @@ def test_a_run_that_nothing_ends_says_so(tmp_path, capsys):
 
 
 def test_the_reward_shift_counts_once_for_each_env_step_of_an_episode(tmp_path, monkeypatch):
-    told, tell = [], evolution.tell_results
-    monkeypatch.setattr(evolution, "tell_results", lambda *given: told.append(given[-1].fitness) or tell(*given))
+    told, tell = [], OpenAIES.tell
+    monkeypatch.setattr(OpenAIES, "tell", lambda *given: told.append(given[-1].fitness) or tell(*given))
     script = {"rewards": [0.25], "truncate_at": 5, "action_weight": 0.0}
     changes = {"env_kwargs": script, "episodes_per_member": 3, "reward_shift": -1.0, "generations": 1}
     train(make_scripted_config(tmp_path, **changes))

@@ -36,8 +36,8 @@ def make_evaluation_section(
     """The returns of the policies. `runs` has the run of each policy file."""
     sections = []
     for label, group in group_by_environment(config, evaluated).items():
-        methods, intact = _find_methods(group, runs), select_intact(group)
-        played = {runs[each.entry.path].name: each for each in intact.values()}
+        methods = _find_methods(group, runs)
+        played = {runs[each.entry.path].name: each for each in select_intact(group).values()}
         rows = [(name, *format_row(each.summary, each.faults)) for name, each in played.items()]
         means = {name: each.summary.mean for name, each in played.items()}
         blocks: list[Block] = [
@@ -45,8 +45,8 @@ def make_evaluation_section(
                 f"Return of each run, {label}", "Mean of the episodes; the interval is over episodes.", "return", means
             ),
             Table(f"Returns of each run in {label}, over episodes", ("run", *SUMMARY_COLUMNS), rows),
-            *_show_methods(group, methods, runs, label),
-            *_compare_methods(group, methods, runs, label),
+            *_show_methods(methods, label),
+            *_compare_methods(methods, label),
         ]
         sections.append(Section(label, blocks))
     intro = (
@@ -56,51 +56,43 @@ def make_evaluation_section(
     return Section("Evaluation", [Text(intro)], sections)
 
 
-def _find_methods(group: Group, runs: Mapping[str, ReportedRun]) -> dict[str, list[int]]:
-    """Label of each method -> the numbers of its files."""
-    found: dict[str, list[int]] = {}
-    for number, each in select_intact(group).items():
-        found.setdefault(runs[each.entry.path].method, []).append(number)
+def _find_methods(group: Group, runs: Mapping[str, ReportedRun]) -> Methods:
+    """The methods of the runs, whose results are called as the runs are."""
+    found: dict[str, dict[str, EvaluationResult]] = {}
+    for each in select_intact(group).values():
+        run = runs[each.entry.path]
+        found.setdefault(run.method, {})[run.name] = each
     return found
 
 
-def _show_methods(group: Group, methods: Methods, reported: Mapping[str, ReportedRun], label: str) -> Iterator[Block]:
+def _show_methods(methods: Methods, label: str) -> Iterator[Block]:
     """The methods over their runs, if any has several runs."""
-    if all(len(numbers) == 1 for numbers in methods.values()):
+    if all(len(runs) == 1 for runs in methods.values()):
         return
-    runs = {method: [group[number, ""] for number in numbers] for method, numbers in methods.items()}
-    summaries = {method: summarize_runs([each.returns for each in found]) for method, found in runs.items()}
+    summaries = {method: summarize_runs([each.returns for each in runs.values()]) for method, runs in methods.items()}
     rows = [
         (format_method_label(method, each.units), *format_row(each, {}, "runs")) for method, each in summaries.items()
     ]
     circles = {
-        method: {reported[each.entry.path].name: float(each.returns.mean()) for each in found}
-        for method, found in runs.items()
+        method: {name: float(each.returns.mean()) for name, each in runs.items()} for method, runs in methods.items()
     }
     estimates = {method: each.iqm for method, each in summaries.items()}
     note = "Interquartile mean of the runs; the interval is over runs. Circles: each run."
     yield make_intervals_chart(f"Return of each method, {label}", note, "return", estimates, runs=circles)
     yield Table(f"Returns of each method in {label}, each run as one value", ("method", *SUMMARY_COLUMNS), rows)
-    if any(len(found) < FEW_RUNS for found in runs.values()):
+    if any(len(runs) < FEW_RUNS for runs in methods.values()):
         yield Text(f"With fewer than {FEW_RUNS} runs of a method, an interval over them is not reliable.")
-    yield from map(Text, warn_of_equal_seeds(group, methods, partial(_name_run, group, reported)))
+    yield from map(Text, warn_of_equal_seeds(methods))
 
 
-def _name_run(group: Group, reported: Mapping[str, ReportedRun], number: int) -> str:
-    """The page's name of the run whose policy has this number."""
-    return reported[group[number, ""].entry.path].name
-
-
-def _compare_methods(
-    group: Group, methods: Methods, reported: Mapping[str, ReportedRun], label: str
-) -> Iterator[Block]:
+def _compare_methods(methods: Methods, label: str) -> Iterator[Block]:
     """Each method over each other one, and their performance profiles."""
     if len(methods) < 2:
         return
-    rows, probabilities, name_run = [], {}, partial(_name_run, group, reported)
-    for number, ((one, other), found) in enumerate(compare_all_methods(group, methods).items(), 1):
+    rows, probabilities = [], {}
+    for number, ((one, other), found) in enumerate(compare_all_methods(methods).items(), 1):
         name = f"{number}  {one} over {other}"
-        failure = explain_missing_comparison(group, methods, one, other, name_run)
+        failure = explain_missing_comparison(methods, one, other)
         probabilities[name] = found.probability_of_improvement
         cells = [failure] if failure else [str(found.probability_of_improvement), str(found.mean_difference)]
         rows.append((name, name_unit(methods, one, other), *cells))
@@ -108,14 +100,11 @@ def _compare_methods(
     what = "probability of improvement"
     yield make_intervals_chart(f"Comparisons, {label}", note, what, probabilities, are_probabilities=True)
     yield Table(f"Comparisons in {label}", ("method over method", "by", what, "mean difference"), rows)
-    yield from _draw_profiles(group, methods, label)
+    yield from _draw_profiles(methods, label)
 
 
-def _draw_profiles(group: Group, methods: Methods, label: str) -> Iterator[Chart]:
-    scores = {
-        method: np.array([group[number, ""].returns.mean() for number in numbers])
-        for method, numbers in methods.items()
-    }
+def _draw_profiles(methods: Methods, label: str) -> Iterator[Chart]:
+    scores = {method: np.array([each.returns.mean() for each in runs.values()]) for method, runs in methods.items()}
     has_several = any(len(each) > 1 for each in scores.values())
     if not has_several or not all(np.isfinite(each).all() for each in scores.values()):
         return
@@ -132,9 +121,8 @@ def choose_best_runs(
     """The run with the highest mean return of each method in each environment, by what a heading calls it."""
     found = {}
     for label, group in group_by_environment(config, evaluated).items():
-        for method, numbers in _find_methods(group, runs).items():
-            played = [group[number, ""] for number in numbers if np.isfinite(group[number, ""].returns).all()]
-            if played:
+        for method, results in _find_methods(group, runs).items():
+            if played := [each for each in results.values() if np.isfinite(each.returns).all()]:
                 found[f"{method} in {label}"] = max(played, key=lambda each: each.returns.mean())
     return found
 

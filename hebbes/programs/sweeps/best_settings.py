@@ -10,7 +10,7 @@ from hebbes.contracts.yaml_text import format_yaml
 from hebbes.files.option_file import MEASURED
 from hebbes.options.presets import find_preset, read_preset, read_shared_options
 from hebbes.programs.sweeps.finals import START, Finalist
-from hebbes.programs.sweeps.sweep_options import SearchedOption
+from hebbes.programs.sweeps.study import Study
 from hebbes.statistics.table import format_number
 from hebbes.training.config import TrainConfig
 from hebbes.training.owners import INCIDENTAL, choose_names, list_part_kinds
@@ -19,11 +19,11 @@ from hebbes.training.program_words import list_program_words
 BEST_YAML = "best.yaml"
 
 
-def format_preset(finalists: Sequence[Finalist], searched: Sequence[SearchedOption], num_trials: int) -> str:
+def format_preset(finalists: Sequence[Finalist], study: Study) -> str:
     """YAML text of the best finalist's options, with what was measured. `--config` reads it, and it can be a preset."""
     best = max(finalists, key=lambda each: each.score)
-    measured = _describe_measurement(best, len(finalists) - 1, num_trials)
-    options = {MEASURED: measured, **_list_options(best.config, [each.option.key for each in searched])}
+    measured = _describe_measurement(best, len(finalists) - 1, len(study.trials))
+    options = {MEASURED: measured, **_list_options(best.config, [each.option.key for each in study.searched])}
     return format_yaml(options)
 
 

@@ -10,7 +10,7 @@ from jaxtyping import Float64
 
 from hebbes.programs.sweeps.jobs import Job, execute_briefly, hold_lock, prepare_job
 from hebbes.programs.sweeps.study import Study, is_busy
-from hebbes.programs.sweeps.sweep_options import SearchedOption, set_params
+from hebbes.programs.sweeps.sweep_options import set_params
 from hebbes.recording.console import Console
 from hebbes.statistics.intervals import Summary, make_json_number
 from hebbes.statistics.summary_table import summarize_runs
@@ -47,30 +47,20 @@ class Finalist:
 class Finals:
     """Runs with the finalists' settings as jobs, one for each seed."""
 
-    def __init__(
-        self,
-        study: Study,
-        config: TrainConfig,
-        searched: Sequence[SearchedOption],
-        console: Console,
-        *,
-        num_trials: int,
-        num_seeds: int,
-    ):
+    def __init__(self, study: Study, console: Console, *, num_trials: int, num_seeds: int):
         """`num_trials` is the number of trials that are finalists."""
-        self._study, self._config, self._searched, self._console = study, config, searched, console
-        self._num_trials = num_trials
-        first = config.run.seed + 1  # the trials have the seed before it
+        self._study, self._console, self._num_trials = study, console, num_trials
+        first = study.config.run.seed + 1  # the trials have the seed before it
         self._seeds = range(first, first + num_seeds)
 
     @property
     def finalists(self) -> list[Finalist]:
         """The start and the best trials, the best first, with the returns of the runs that are done."""
-        configs = {START: self._config}
+        configs = {START: self._study.config}
         for trial in self._study.best_trials:
             if len(configs) > self._num_trials:
                 break
-            config = set_params(self._config, self._searched, trial.params)
+            config = set_params(self._study.config, self._study.searched, trial.params)
             if all(config.as_options() != each.as_options() for each in configs.values()):
                 configs[f"final{trial.number}"] = config
         results, found = self._study.results, []
@@ -82,7 +72,7 @@ class Finals:
 
     def _is_result(self, returns: Sequence[float | None] | None) -> bool:
         """Whether these are the returns of a run that was tested as the config says, or that has diverged."""
-        return returns is not None and (len(returns) == self._config.run.test_episodes or returns == [None])
+        return returns is not None and (len(returns) == self._study.config.run.test_episodes or returns == [None])
 
     @property
     def are_done(self) -> bool:

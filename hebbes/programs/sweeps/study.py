@@ -28,7 +28,8 @@ from hebbes.files.atomic_file import write_atomically
 from hebbes.files.folder_lock import is_locked
 from hebbes.files.option_file import read_yaml
 from hebbes.options.method import has_default
-from hebbes.programs.sweeps.sweep_options import SWEEP_YAML, TRIAL, SearchedOption
+from hebbes.programs.sweeps.sweep_options import SWEEP_YAML, TRIAL, SearchedOption, describe_sweep
+from hebbes.training.config import TrainConfig
 
 STUDY = "hebbes"
 """The name of the study. A storage holds one sweep."""
@@ -56,12 +57,13 @@ def convert_storage_errors() -> Iterator[None]:
 class Study:
     """The storage of a sweep."""
 
-    def __init__(self, url: str, folder: Path, facts: Mapping[str, Any]):
+    def __init__(self, url: str, folder: Path, config: TrainConfig, searched: Sequence[SearchedOption]):
         """Opens or makes the study in the storage; ValueError if it is that of another sweep.
 
-        Nobody else may have the lock of the sweep's folder. `facts` is what `describe_sweep` returns.
+        Nobody else may have the lock of the sweep's folder. Trials have the options of `config`, and vary `searched`.
         """
-        self.folder, self._seed, self._budget = folder, facts["seed"], facts["max_env_steps"]
+        facts = describe_sweep(config, searched)
+        self.folder, self.config, self.searched, self._budget = folder, config, searched, facts["max_env_steps"]
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         is_sqlite = url.startswith("sqlite")
         arguments = {"connect_args": {"timeout": SECONDS_TO_WAIT}} if is_sqlite else {}
@@ -141,11 +143,11 @@ class Study:
             return None
         return self._study.ask()
 
-    def sample(self, trial: optuna.Trial, searched: Sequence[SearchedOption]) -> None:
+    def sample(self, trial: optuna.Trial) -> None:
         """Gives a trial a value for each option that trials vary. One that is taken up again keeps its values."""
-        seed = derive_simulator_seed(self._seed, Purpose.SWEEP, member=trial.number)
+        seed = derive_simulator_seed(self.config.run.seed, Purpose.SWEEP, member=trial.number)
         self._study.sampler = optuna.samplers.TPESampler(n_startup_trials=STARTUP_TRIALS, seed=seed)
-        for each in searched:
+        for each in self.searched:
             each.space.suggest(trial, each.name)
 
     def report(self, trial: optuna.Trial, value: float, env_steps: int) -> bool:

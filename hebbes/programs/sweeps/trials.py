@@ -2,7 +2,7 @@
 
 import textwrap
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from math import isfinite
 
@@ -10,24 +10,21 @@ import optuna
 
 from hebbes.programs.sweeps.jobs import Job, execute_briefly, hold_lock, prepare_job
 from hebbes.programs.sweeps.study import Study
-from hebbes.programs.sweeps.sweep_options import SearchedOption, set_params
+from hebbes.programs.sweeps.sweep_options import set_params
 from hebbes.recording.console import Console
 from hebbes.statistics.table import format_number
 from hebbes.training.assemble_run import assemble_run
-from hebbes.training.config import TrainConfig
 from hebbes.training.run_state import Run
 
 
 class Trials:
     """Trials as jobs, in total `most`, whatever process has run them."""
 
-    def __init__(
-        self, study: Study, config: TrainConfig, searched: Sequence[SearchedOption], console: Console, *, most: int
-    ):
-        self._study, self._searched, self._console, self._most = study, searched, console, most
-        self._config = config.change(run={"test_episodes": 0})
-        values = config.values
-        start = ((each.name, values[each.option.key], each.space) for each in searched)
+    def __init__(self, study: Study, console: Console, *, most: int):
+        self._study, self._console, self._most = study, console, most
+        self._config = study.config.change(run={"test_episodes": 0})
+        values = study.config.values
+        start = ((each.name, values[each.option.key], each.space) for each in study.searched)
         self._start = {name: value for name, value, space in start if space.contains(value)}
 
     @property
@@ -39,10 +36,10 @@ class Trials:
     def take(self) -> Job | None:
         """A trial that lost its process, or else a new one."""
         while (trial := self._study.take_trial(self._start, self._most)) is not None:
-            self._study.sample(trial, self._searched)
+            self._study.sample(trial)
             folder = self._study.find_trial_folder(trial.number)
             try:
-                config = set_params(self._config, self._searched, trial.params)
+                config = set_params(self._config, self._study.searched, trial.params)
                 if not folder.exists():
                     assemble_run(config, folder).close()
             except ValueError as error:
@@ -77,7 +74,7 @@ class Trials:
         self._print(trial, f"{outcome}, {time.perf_counter() - started:.0f} s")
 
     def _print(self, trial: optuna.Trial, outcome: str) -> None:
-        spaces = {each.name: each.space for each in self._searched}
+        spaces = {each.name: each.space for each in self._study.searched}
         settings = " ".join(f"{name}={spaces[name].round(value)}" for name, value in trial.params.items())
         lines = textwrap.wrap(f"{outcome}: {settings}", 64, break_long_words=False, break_on_hyphens=False)
         indented = textwrap.indent("\n".join(lines), 16 * " ").lstrip()
