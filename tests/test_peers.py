@@ -181,7 +181,7 @@ def test_a_run_whose_program_was_killed_keeps_others_out_until_it_ends(tmp_path,
     killed.wait()
     second = harness()
     said, _ = second.communicate(timeout=300)
-    assert second.returncode == 1 and said.splitlines()[-1].endswith("results is in use by another process")
+    assert second.returncode == 2 and said.splitlines()[-1].endswith("results is in use by another process")
     os.killpg(int(pid_file.read_text()), signal.SIGKILL)
     assert harness().wait(timeout=300) == 0
 

@@ -121,7 +121,8 @@ def main() -> None:
     try:
         is_complete = measure_missing(plans, arguments.results)
     except (OSError, ValueError) as error:
-        sys.exit(f"--results: {error}")
+        print(f"--results: {error}", file=sys.stderr)
+        sys.exit(2)
     for environment in arguments.environment:
         show([plan for plan in plans if plan.environment == environment], environment, arguments.results)
     sys.exit(0 if is_complete else 1)

@@ -10,7 +10,6 @@ from hebbes.contracts.errors import describe_error, join_lines
 GUARD = '`if __name__ == "__main__":`'
 """What keeps worker processes, which import the main script, from running it once more."""
 IMPORT_HELP = "packages to import first; files whose policy, wrappers or environment are code of yours need it"
-
 MAX_EPISODES = 1_000_000
 """Far more than any statistics need. It keeps a typing error from filling the memory."""
 
