@@ -5,8 +5,9 @@ from copy import deepcopy
 import numpy as np
 from jaxtyping import Shaped
 
+from hebbes.contracts.engine import EngineError
 from hebbes.contracts.environment import BatchEnv, Space
-from hebbes.contracts.errors import close_part
+from hebbes.contracts.errors import close_part, describe_error
 from hebbes.contracts.randomness import Purpose, derive_simulator_seed
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.make_batch_env import make_batch_env
@@ -39,7 +40,12 @@ def collect_reference_batch(spec: EnvironmentSpec, num_frames: int, seed: int) -
 def _play_episode(env: BatchEnv, space: Space, episode: int, max_frames: int) -> list[np.ndarray]:
     """Up to `max_frames` observations from one episode."""
     active = np.zeros(1, np.int64)
-    frames = [env.start(episode)[0].copy()]
+    try:
+        frames = [env.start(episode)[0].copy()]
+    except EngineError:
+        raise
+    except Exception as error:  # a user's own environment or wrapper may raise anything
+        raise ValueError(f"virtual_batch: the environment could not be started: {describe_error(error)}") from error
     env_steps = 0
     while len(frames) < max_frames:
         result = env.step(np.asarray(space.sample())[np.newaxis], active)

@@ -50,8 +50,8 @@ FORMER_CLASSES = {
 
 def rename_columns(columns: Sequence[str]) -> list[str]:
     """The columns of a metrics.csv of an earlier version under their current names; those of any other as they are."""
-    if "unperturbed_return" not in columns:  # which every file of such a version has
-        return list(columns)
+    if "unperturbed_return" not in columns or not set(columns).isdisjoint(FORMER_COLUMNS.values()):
+        return list(columns)  # every file of such a version has the former, and none has a current name
     return [FORMER_COLUMNS.get(name, name) for name in columns]
 
 

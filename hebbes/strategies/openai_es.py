@@ -114,7 +114,8 @@ class OpenAIES(GaussianStrategy):
             raise ValueError(f"a layout of {layout.num_params} parameters for {len(self._mean)}")
         largest = max((min(layout.shapes[name]) for name in layout.matrices), default=1)
         if self._sampler == LOW_RANK and self._settings.rank > largest:
-            raise ValueError(f"rank must be <= {largest}, the rank of the largest matrix, got {self._settings.rank}")
+            reason = "the rank of the largest matrix" if layout.matrices else "because no matrix is searched"
+            raise ValueError(f"rank must be <= {largest}, {reason}, got {self._settings.rank}")
         self._layout = layout
 
     def _make_population(self, generation: int, population_size: int) -> NoisePopulation:

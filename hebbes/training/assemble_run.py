@@ -1,11 +1,14 @@
 """Assembles a run: checks everything that it needs, and makes its policy, its trainer and its engine."""
 
 from contextlib import ExitStack, closing
+from dataclasses import replace
+from math import prod
 from pathlib import Path
 
 import numpy as np
 from gymnasium import Space
 
+from hebbes.contracts.policy import count_reference_frames
 from hebbes.contracts.trainer import Progress
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.evaluation.play import make_evaluation_spec
@@ -16,7 +19,7 @@ from hebbes.execution.provenance import find_conditions
 from hebbes.files.checkpoint import Checkpoint
 from hebbes.files.policy_file import check_can_be_saved, get_policy_fields
 from hebbes.recording.loggers import check_logger
-from hebbes.registry.users_classes import convert_errors
+from hebbes.registry.users_classes import convert_errors, is_users_class
 from hebbes.reporting.video import check_encoder
 from hebbes.training.agent_and_environment import choose_policy, find_spaces, make_agent, make_environment_spec
 from hebbes.training.config import TrainConfig
@@ -33,6 +36,7 @@ def assemble_run(config: TrainConfig, folder: Path, checkpoint: Checkpoint | Non
         check_logger(logger)
     environment = make_environment_spec(config)
     observation_space, action_space = find_spaces(environment)
+    _check_training_wrappers(environment, observation_space, action_space)
     if config.run.test_episodes:
         _check_test(environment, observation_space, action_space)
     if config.run.video_every is not None:
@@ -77,6 +81,19 @@ def resolve_policy(config: TrainConfig, observation_space: Space) -> TrainConfig
         raise ValueError(f"{error}; for observations of shape {seen} --policy auto is {policy}") from None
 
 
+def _check_training_wrappers(environment: EnvironmentSpec, *trained_in: Space) -> None:
+    """ValueError if wrappers that evaluations leave out change the spaces; ours do not."""
+    names = [each.name for each in environment.training_wrappers if is_users_class(each.name)]
+    if not names:
+        return
+    for trained, evaluated in zip(trained_in, find_spaces(replace(environment, training_wrappers=())), strict=True):
+        if trained != evaluated:
+            raise ValueError(
+                f"wrappers {', '.join(names)}: what is training_only must not change spaces, because evaluations leave "
+                f"it out: {trained} with it, {evaluated} without"
+            )
+
+
 def _check_test(environment: EnvironmentSpec, *trained_in: Space) -> None:
     """ValueError, before training, if the test could not be played: its spaces differ from those of training."""
     reference = make_evaluation_spec(environment)
@@ -97,7 +114,7 @@ def _check_films(environment: EnvironmentSpec) -> None:
 
 
 def _check_size(agent: Agent) -> None:
-    """ValueError for more weights than a policy file holds."""
+    """ValueError for more weights, or a larger virtual batch, than a policy file holds."""
     if agent.policy.layout.num_params > MAX_WEIGHTS:
         found = get_policy_fields(agent.policy)
         sizes = {name: np.ravel(found[name]).tolist() for name in ("hidden_sizes", "recurrent_size") if name in found}
@@ -105,6 +122,10 @@ def _check_size(agent: Agent) -> None:
         raise ValueError(
             f"the policy has {agent.policy.layout.num_params} parameters{described}; a policy file holds {MAX_WEIGHTS}"
         )
+    num_frames = count_reference_frames(agent.policy)
+    most = (MAX_WEIGHTS - agent.policy.layout.num_params) // prod(agent.policy.observation_shape)
+    if num_frames > most:
+        raise ValueError(f"virtual_batch must be <= {most}, got {num_frames}: a policy file holds no more frames")
 
 
 def _check_fits(checkpoint: Checkpoint, agent: Agent) -> None:

@@ -151,8 +151,12 @@ class TrainConfig:
         """ValueError for an option that was typed and has no effect in this run, unless it has its default value."""
         unused, values = self.find_unused(), self.values
         for each in self.options:
-            if each.key in self.typed and each.key in unused and values[each.key] != each.default:
+            if each.key not in self.typed or values[each.key] == each.default:
+                continue
+            if each.key in unused:
                 raise ValueError(f"--{each.short_name} is only used with {unused[each.key]}")
+            if each.field.metadata.get("only_start") and self.run.init_from is not None:
+                raise ValueError(f"--{each.short_name} is not used with --init_from, whose file has the weights")
 
     def list_used_options(self, *, without: Collection[str] = ()) -> dict[str, Any]:
         """Those of `as_options` that this run uses, without those of some kinds of owners."""

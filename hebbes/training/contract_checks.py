@@ -16,7 +16,8 @@ from hebbes.contracts.engine import EngineError
 from hebbes.contracts.errors import ForeignExitError, describe_with_traceback
 from hebbes.contracts.notices import Notice
 from hebbes.contracts.plain_values import is_plain_array
-from hebbes.contracts.policy import Buffers, Layout, LowRankWeights, Policy, State
+from hebbes.contracts.policy import Buffers, Layout, LowRankWeights, Policy, State, Weights
+from hebbes.contracts.population import Population
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.strategy import Strategy
 from hebbes.contracts.trainer import AllFailedError, Segment, SegmentSizeError, TrainerState, UnitResult
@@ -44,16 +45,33 @@ def try_policy(
         allowed = (count, policy.num_outputs)
         check_finite_row("initial_params", weights, policy.layout)
         rows = np.repeat(weights[np.newaxis], count, axis=0)
-        rngs = [make_generator(0, Purpose.TEST, member=member) for member in range(count)]
-        state = policy.initial_state(rows, rngs, buffers)
-        _check_state(state, count)
         seen = np.repeat(observation[np.newaxis], count, axis=0)
-        outputs = policy.act(rows, seen, np.zeros(count, np.float32), state, buffers)
+        outputs = _act_once(policy, rows, seen, buffers)
         if not (is_plain_array(outputs) and outputs.dtype.kind == "f" and outputs.shape == allowed):
             raise ValueError(f"act must return floats of shape {allowed} for {count} members, got {_describe(outputs)}")
         if not np.isfinite(outputs).all():
             raise ValueError("act must return finite numbers, and does not for an observation of zeros")
         _check_members_alone(policy, rows, seen, buffers)
+
+
+def try_population(name: str, policy: Policy, population: Population, buffers: Buffers) -> None:
+    """Lets two members of a population with a user's policy act once; ValueError if the policy cannot."""
+    if not is_users_class(name):
+        return
+    with convert_errors("policy", name):
+        observations = np.zeros((2, *policy.observation_shape), np.float32)
+        _act_once(policy, population.weights(range(2)), observations, buffers)
+
+
+def _act_once(
+    policy: Policy, weights: Weights, observations: Shaped[np.ndarray, "members *shape"], buffers: Buffers
+) -> Float32[np.ndarray, "members outputs"]:
+    """The outputs of members at the start of their episodes."""
+    count = len(observations)
+    rngs = [make_generator(0, Purpose.TEST, member=member) for member in range(count)]
+    state = policy.initial_state(weights, rngs, buffers)
+    _check_state(state, count)
+    return policy.act(weights, observations, np.zeros(count, np.float32), state, buffers)
 
 
 def try_strategy(name: str, make: Callable[[], Strategy], layout: Layout) -> None:
@@ -74,6 +92,25 @@ def try_strategy(name: str, make: Callable[[], Strategy], layout: Layout) -> Non
             if not is_plain_array(member):
                 raise ValueError(f"weights of the population must be an array, got {_describe(member)}")
             check_finite_row("weights of the population's member 0", member[0], layout)
+
+
+def try_growth(name: str, strategy: Strategy) -> None:
+    """Asks a user's strategy for twice its members; ValueError if they do not begin with those of the first call."""
+    if not is_users_class(name):
+        return
+    with convert_errors("strategy", name):
+        first = strategy.ask(0)
+        size = len(first) - 1
+        larger = strategy.ask(0, 2 * size)
+        check_population(larger, 2 * size)
+        some = [0, size - 1]
+        before, after = (_list_arrays(each.weights(some)) for each in (first, larger))
+        if not all(map(np.array_equal, before, after)):
+            raise ValueError(f"ask must return the same first members when it is asked for more: {some} differ")
+
+
+def _list_arrays(weights: Weights) -> list[np.ndarray]:
+    return [weights.center, weights.noise] if isinstance(weights, LowRankWeights) else [np.asarray(weights)]
 
 
 def call_part(

@@ -32,6 +32,8 @@ from hebbes.training.contract_checks import (
     check_population,
     check_row,
     check_state_dict,
+    try_growth,
+    try_population,
     try_strategy,
 )
 from hebbes.training.evolution_options import MEMBERS_PER_SEED, EvolutionOptions, HebbianEvolutionOptions
@@ -59,7 +61,8 @@ class Evolution(Trainer):
         measure_evolution(config, self._policy).check_state()
         make_strategy = partial(_make_strategy, config, self._policy.layout, weights)
         try_strategy(self._options.strategy, make_strategy, self._policy.layout)
-        _check_start(config, make_strategy())  # one that is thrown away, because asking may change it
+        population = _check_start(config, make_strategy())  # one that is thrown away, because asking may change it
+        try_population(config.choices.policy, self._policy, population, buffers)
         self.strategy = make_strategy()
         self._constants = {name: array for name, array in buffers.items() if name not in NORMALIZATION_BUFFERS}
         self._moments = read_moments(buffers)
@@ -223,14 +226,21 @@ def _make_strategy(config: TrainConfig, layout: Layout, initial: Float32[np.ndar
     return strategy
 
 
-def _check_start(config: TrainConfig, strategy: Strategy) -> None:
-    """ValueError if nothing can be sampled, or if the population shall grow but cannot, or is too large for that."""
+def _check_start(config: TrainConfig, strategy: Strategy) -> Population:
+    """The first population.
+
+    ValueError if nothing can be sampled, or if the population shall grow but cannot, or is too large for that.
+    """
     try:
-        population_size = len(strategy.ask(0)) - 1
+        population = strategy.ask(0)
     except FloatingPointError as error:
         raise ValueError(f"strategy {config.trainer_options.strategy} cannot start: {error}") from None
-    if config.trainer_options.num_interactions is None:
-        return
+    if config.trainer_options.num_interactions is not None:
+        _check_growth(config, strategy, len(population) - 1)
+    return population
+
+
+def _check_growth(config: TrainConfig, strategy: Strategy, population_size: int) -> None:
     if not strategy.grows:
         growing = [name for name in list_names("strategy") if find_class("strategy", name).grows]
         raise ValueError(
@@ -240,3 +250,4 @@ def _check_start(config: TrainConfig, strategy: Strategy) -> None:
     least, most = 2 * population_size, config.trainer_options.population_size_max
     if most is not None and most < least:
         raise ValueError(f"population_size_max must be >= twice population_size, {least}, got {most}")
+    try_growth(config.trainer_options.strategy, strategy)

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +38,6 @@ def find_starting_point(
     config: TrainConfig, agent: Agent, environment: EnvironmentSpec
 ) -> tuple[Float32[np.ndarray, " params"], Buffers]:
     """Parameters and buffers to start from; ValueError if those of a file are for another network."""
-    _check_virtual_batch(agent)
     if config.run.init_from is None:
         return draw_initial_params(config, agent), _collect_virtual_batch(config, agent, environment)
     normalizes = find_trainer(config.trainer).normalizes_observations(config)
@@ -96,14 +94,6 @@ def _format(value: Any) -> str:
     if isinstance(value, tuple):
         value = [each.entry if isinstance(each, PartSpec) else each for each in value]
     return make_printable(value if isinstance(value, str) else format_yaml_line(value))
-
-
-def _check_virtual_batch(agent: Agent) -> None:
-    """ValueError if no policy file could hold the virtual batch that the policy takes."""
-    num_frames = count_reference_frames(agent.policy)
-    most = (MAX_WEIGHTS - agent.policy.layout.num_params) // prod(agent.policy.observation_shape)
-    if num_frames > most:
-        raise ValueError(f"virtual_batch must be <= {most}, got {num_frames}: a policy file holds no more frames")
 
 
 def _collect_virtual_batch(config: TrainConfig, agent: Agent, environment: EnvironmentSpec) -> Buffers:

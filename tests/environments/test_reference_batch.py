@@ -5,9 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from hebbes.environments import reference_batch
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.part_spec import PartSpec
 from hebbes.environments.reference_batch import collect_reference_batch
+from tests.scripted import ScriptedEnv
 
 
 def make_spec(**script):
@@ -38,6 +40,15 @@ def test_actions_are_random():
 def test_an_environment_that_fails_is_reported():
     with pytest.raises(ValueError, match=r"virtual_batch: the environment failed in random play: .*scripted failure"):
         collect_reference_batch(make_spec(raise_at=3), 5, seed=0)
+
+
+def test_an_environment_that_cannot_be_started_again_is_reported(monkeypatch):
+    env = ScriptedEnv(1, truncate_at=5)
+    starts = iter([env.start(0)])  # one episode
+    monkeypatch.setattr(env, "start", lambda episode: next(starts))
+    monkeypatch.setattr(reference_batch, "make_batch_env", lambda *_, **__: env)
+    with pytest.raises(ValueError, match=r"^virtual_batch: the environment could not be started: StopIteration"):
+        collect_reference_batch(make_spec(), 7, seed=3)
 
 
 def test_a_wrapper_that_raises_is_named():

@@ -196,7 +196,7 @@ def test_columns_of_an_earlier_version_get_current_names_when_the_run_writes_the
     assert path.read_text() == "generation,mean_policy_return,learning_rate\n1,2.5,0.1\n2,3.5,0.2\n"
 
 
-@pytest.mark.parametrize("others", [{}, {"learning_rate": 1.0}])
+@pytest.mark.parametrize("others", [{}, {"learning_rate": 1.0}, {"mean_policy_return": 2.0, "unperturbed_return": 1.0}])
 def test_a_users_own_column_with_a_former_name_stays(others, tmp_path):
     path = tmp_path / "metrics.csv"
     for generation in (1, 2, 3):

@@ -88,6 +88,8 @@ def test_a_virtual_batch_is_collected_once_and_kept_by_files_and_resumes(tmp_pat
     assert np.array_equal(continued.trainer.policy[1]["virtual_batch"], first)
 
 
-def test_a_virtual_batch_that_no_file_could_hold_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"virtual_batch must be <= .*, got 9800: a policy file holds no more frames"):
-        prepare_run(tmp_path, "--environment", "Pong-v5", "--virtual_batch", "9800")
+@pytest.mark.parametrize("number", [9800, 10**8])
+def test_a_virtual_batch_that_no_file_could_hold_is_refused(number, tmp_path):
+    message = rf"virtual_batch must be <= .*, got {number}: a policy file holds no more frames"
+    with pytest.raises(ValueError, match=message):
+        prepare_run(tmp_path, "--environment", "Pong-v5", "--virtual_batch", str(number))

@@ -235,6 +235,7 @@ def test_what_makes_no_sense_is_refused(tmp_path, flags, message):
             "virtual_batch is not an option of policy linear; it belongs to cnn, conv_lstm",
         ),
         (["--sampler", "low_rank", "--rank", "3"], "rank must be <= 2, the rank of the largest matrix, got 3"),
+        (["--episode_cap_factor", "1e308"], r"episode_cap_factor must be in \(1, 1e6\], got 1e\+308"),
         (["--policy", "hebbian"], "policy 'hebbian' is not for this program; train it with python train_hebbian.py"),
     ],
 )

@@ -51,6 +51,9 @@ WITHOUT_EFFECT = {
     "--strategy pgpe --schedule_generations 9": (
         "--schedule_generations is only used with --learning_rate_schedule linear, cosine"
     ),
+    "--initialization pytorch --init_from a.dat": (
+        "--initialization is not used with --init_from, whose file has the weights"
+    ),
     "--strategy cem --extra_variance_min 0.1": "--extra_variance_min is only used with --extra_variance other than 0",
     "--strategy ars --sigma_min 0.1": (
         "--sigma_min is only used with --sigma_schedule exponential, asymptotic, linear, cosine"

@@ -1,7 +1,7 @@
 """Policies, strategies and wrappers that break their contracts, each in a different way."""
 
 from collections import namedtuple
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import gymnasium
 import numpy as np
@@ -57,6 +57,16 @@ class AsksNothing(OpenAIES):
 class AsksNothingLater(OpenAIES):
     def ask(self, generation, num_members=None):
         return super().ask(generation, num_members) if generation < 2 else [1, 2]
+
+
+class GrowsAnew(OpenAIES):
+    def ask(self, generation, num_members=None):
+        return super().ask(generation + (num_members is not None), num_members)
+
+
+class CannotBeAskedForMore(OpenAIES):
+    def ask(self, generation):
+        return super().ask(generation)
 
 
 class ShortMean(OpenAIES):
@@ -223,9 +233,29 @@ class ActsMasked(Linear):
         return np.ma.masked_array(super().forward(weights, inputs))
 
 
+class ReadsRows(Linear):
+    def act(self, weights, observations, previous_rewards, state, buffers):
+        return np.einsum("moi,mi->mo", weights.reshape(len(weights), 2, 2), observations)
+
+
 class ActRaises(Linear):
     def forward(self, weights, inputs):
         raise RuntimeError("scripted")
+
+
+class SeesMoreInTraining(BatchWrapper):
+    training_only = True
+
+    def __init__(self, env):
+        super().__init__(env)
+        self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (3,), np.float32)
+
+    def start(self, episode):
+        return np.pad(super().start(episode), ((0, 0), (0, 1)))
+
+    def step(self, actions, active):
+        stepped = super().step(actions, active)
+        return replace(stepped, observations=np.pad(stepped.observations, ((0, 0), (0, 1))))
 
 
 class WrapperRaises(BatchWrapper):
