@@ -94,12 +94,11 @@ def try_strategy(name: str, make: Callable[[], Strategy], layout: Layout) -> Non
             check_finite_row("weights of the population's member 0", member[0], layout)
 
 
-def try_growth(name: str, strategy: Strategy) -> None:
-    """Asks a user's strategy for twice its members; ValueError if they do not begin with those of the first call."""
+def try_growth(name: str, strategy: Strategy, first: Population) -> None:
+    """Asks a user's strategy for twice the members of its first population; ValueError if they begin otherwise."""
     if not is_users_class(name):
         return
     with convert_errors("strategy", name):
-        first = strategy.ask(0)
         size = len(first) - 1
         larger = strategy.ask(0, 2 * size)
         check_population(larger, 2 * size)

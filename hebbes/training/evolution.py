@@ -236,18 +236,18 @@ def _check_start(config: TrainConfig, strategy: Strategy) -> Population:
     except FloatingPointError as error:
         raise ValueError(f"strategy {config.trainer_options.strategy} cannot start: {error}") from None
     if config.trainer_options.num_interactions is not None:
-        _check_growth(config, strategy, len(population) - 1)
+        _check_growth(config, strategy, population)
     return population
 
 
-def _check_growth(config: TrainConfig, strategy: Strategy, population_size: int) -> None:
+def _check_growth(config: TrainConfig, strategy: Strategy, population: Population) -> None:
     if not strategy.grows:
         growing = [name for name in list_names("strategy") if find_class("strategy", name).grows]
         raise ValueError(
             f"num_interactions is for strategies whose population can grow, {', '.join(growing)}; "
             f"got {config.trainer_options.strategy}"
         )
-    least, most = 2 * population_size, config.trainer_options.population_size_max
+    least, most = 2 * (len(population) - 1), config.trainer_options.population_size_max
     if most is not None and most < least:
         raise ValueError(f"population_size_max must be >= twice population_size, {least}, got {most}")
-    try_growth(config.trainer_options.strategy, strategy)
+    try_growth(config.trainer_options.strategy, strategy, population)
