@@ -165,7 +165,7 @@ def main() -> None:
         recorded = RecordedRuns(arguments.recorded)
         for run in runs:
             run.check()
-        left = find_runs_left(runs, recorded)
+        left = [] if arguments.table else find_runs_left(runs, recorded)
         if not arguments.table:
             folder.mkdir(parents=True, exist_ok=True)
             lock_folder(folder)
@@ -175,7 +175,7 @@ def main() -> None:
     except (OSError, ValueError) as error:
         parser.error(str(error))
     is_complete = True
-    if left and not arguments.table:
+    if left:
         hours = sum(study.minutes[run.environment] for run in left) / 60
         print(f"{len(left)} of {len(runs)} runs are left, {hours:.1f} hours of one core", end="", flush=True)
         print(f", {hours / arguments.jobs:.1f} hours with {arguments.jobs} at once", flush=True)

@@ -28,7 +28,7 @@ class SearchSettings:
     initial_variance: float = option(
         1e-3,
         "initial variance of the noise on the weights; it adapts",
-        range=f"in [{MIN_VARIANCE:g}, 1e6]",
+        range=f"in [{MIN_VARIANCE:g}, 1e50]",
         search=LogUniform(1e-4, 1e-2),
     )
 

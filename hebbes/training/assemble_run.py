@@ -58,7 +58,8 @@ def assemble_run(config: TrainConfig, folder: Path, checkpoint: Checkpoint | Non
     with convert_errors("policy", config.choices.policy):
         agent.policy.check_buffers(buffers)
     observation = np.zeros(observation_space.shape or (), observation_space.dtype)
-    try_policy(config.choices.policy, agent.policy, initial, buffers, observation)
+    rank = find_trainer(config.trainer).measure_search(config, agent.policy).rank
+    try_policy(config.choices.policy, agent.policy, initial, buffers, observation, rank)
     task = Task(agent, environment, config.run.seed, config.modules_of_members)
     with ExitStack() as made:
         trainer = made.enter_context(closing(find_trainer(config.trainer)(config, task, initial, buffers)))
@@ -81,17 +82,26 @@ def resolve_policy(config: TrainConfig, observation_space: Space) -> TrainConfig
         raise ValueError(f"{error}; for observations of shape {seen} --policy auto is {policy}") from None
 
 
-def _check_training_wrappers(environment: EnvironmentSpec, *trained_in: Space) -> None:
-    """ValueError if wrappers that evaluations leave out change the spaces; ours do not."""
+def _check_training_wrappers(environment: EnvironmentSpec, observation_space: Space, action_space: Space) -> None:
+    """ValueError if wrappers that evaluations leave out change shapes, types or actions; ours do not."""
     names = [each.name for each in environment.training_wrappers if is_users_class(each.name)]
     if not names:
         return
-    for trained, evaluated in zip(trained_in, find_spaces(replace(environment, training_wrappers=())), strict=True):
-        if trained != evaluated:
+    observed, acted = find_spaces(replace(environment, training_wrappers=()))
+    for trained, evaluated, are_equal in (
+        (observation_space, observed, _describe_kind(observation_space) == _describe_kind(observed)),
+        (action_space, acted, action_space == acted),
+    ):
+        if not are_equal:
             raise ValueError(
-                f"wrappers {', '.join(names)}: what is training_only must not change spaces, because evaluations leave "
-                f"it out: {trained} with it, {evaluated} without"
+                f"wrappers {', '.join(names)}: what is training_only must not change shapes, types or actions, because "
+                f"evaluations leave it out: {trained} with it, {evaluated} without"
             )
+
+
+def _describe_kind(space: Space) -> tuple[object, ...]:
+    """All but its bounds."""
+    return type(space), space.shape, space.dtype
 
 
 def _check_test(environment: EnvironmentSpec, *trained_in: Space) -> None:

@@ -36,8 +36,12 @@ def try_policy(
     weights: Float32[np.ndarray, " params"],
     buffers: Buffers,
     observation: Shaped[np.ndarray, "*shape"],
+    rank: int = 0,
 ) -> None:
-    """Lets members with a user's policy act once; ValueError if it breaks the contract of policies."""
+    """Lets members with a user's policy act once; ValueError if it breaks the contract of policies.
+
+    A `rank` that is not 0 is that of the members' noise.
+    """
     if not is_users_class(name):
         return
     with convert_errors("policy", name):
@@ -52,15 +56,10 @@ def try_policy(
         if not np.isfinite(outputs).all():
             raise ValueError("act must return finite numbers, and does not for an observation of zeros")
         _check_members_alone(policy, rows, seen, buffers)
-
-
-def try_population(name: str, policy: Policy, population: Population, buffers: Buffers) -> None:
-    """Lets two members of a population with a user's policy act once; ValueError if the policy cannot."""
-    if not is_users_class(name):
-        return
-    with convert_errors("policy", name):
-        observations = np.zeros((2, *policy.observation_shape), np.float32)
-        _act_once(policy, population.weights(range(2)), observations, buffers)
+        if rank:
+            factors = policy.layout.make_factor_layout(rank)
+            noise = np.zeros((count, factors.num_params), np.float32)
+            _act_once(policy, LowRankWeights(weights, noise, policy.layout, factors), seen, buffers)
 
 
 def _act_once(
@@ -104,8 +103,13 @@ def try_growth(name: str, strategy: Strategy, first: Population) -> None:
         check_population(larger, 2 * size)
         some = [0, size - 1]
         before, after = (_list_arrays(each.weights(some)) for each in (first, larger))
-        if not all(map(np.array_equal, before, after)):
+        if not all(map(_are_close, before, after)):
             raise ValueError(f"ask must return the same first members when it is asked for more: {some} differ")
+
+
+def _are_close(one: np.ndarray, other: np.ndarray) -> bool:
+    """Whether they are equal but for the last bits, which may depend on who shares a batch."""
+    return one.shape == other.shape and np.allclose(one, other, rtol=1e-3, atol=1e-5, equal_nan=True)
 
 
 def _list_arrays(weights: Weights) -> list[np.ndarray]:
@@ -193,7 +197,7 @@ def _check_members_alone(
         return outputs
 
     together, alone = act(members), np.concatenate([act([member]) for member in members])
-    if not np.allclose(together, alone, rtol=1e-3, atol=1e-5, equal_nan=True):
+    if not _are_close(together, alone):
         raise ValueError("act must give a member the same outputs alone as among others: does it mix members?")
 
 

@@ -33,7 +33,6 @@ from hebbes.training.contract_checks import (
     check_row,
     check_state_dict,
     try_growth,
-    try_population,
     try_strategy,
 )
 from hebbes.training.evolution_options import MEMBERS_PER_SEED, EvolutionOptions, HebbianEvolutionOptions
@@ -42,6 +41,9 @@ from hebbes.training.generation_metrics import compute_return_metrics, compute_t
 
 if TYPE_CHECKING:
     from hebbes.execution.chunks import Task
+
+LARGEST_CAP = 1e9
+"""Env steps of an episode, which none has."""
 
 
 class Evolution(Trainer):
@@ -61,8 +63,7 @@ class Evolution(Trainer):
         measure_evolution(config, self._policy).check_state()
         make_strategy = partial(_make_strategy, config, self._policy.layout, weights)
         try_strategy(self._options.strategy, make_strategy, self._policy.layout)
-        population = _check_start(config, make_strategy())  # one that is thrown away, because asking may change it
-        try_population(config.choices.policy, self._policy, population, buffers)
+        _check_start(config, make_strategy())  # one that is thrown away, because asking may change it
         self.strategy = make_strategy()
         self._constants = {name: array for name, array in buffers.items() if name not in NORMALIZATION_BUFFERS}
         self._moments = read_moments(buffers)
@@ -187,7 +188,7 @@ class Evolution(Trainer):
             return most
         cap = options.episode_cap_min
         if self._episode_length is not None:
-            cap = max(cap or 1, ceil(options.episode_cap_factor * self._episode_length))
+            cap = max(cap or 1, ceil(min(options.episode_cap_factor * self._episode_length, LARGEST_CAP)))
         return min(filter(None, (cap, most)), default=None)
 
 
@@ -226,18 +227,14 @@ def _make_strategy(config: TrainConfig, layout: Layout, initial: Float32[np.ndar
     return strategy
 
 
-def _check_start(config: TrainConfig, strategy: Strategy) -> Population:
-    """The first population.
-
-    ValueError if nothing can be sampled, or if the population shall grow but cannot, or is too large for that.
-    """
+def _check_start(config: TrainConfig, strategy: Strategy) -> None:
+    """ValueError if nothing can be sampled, or if the population shall grow but cannot, or is too large for that."""
     try:
         population = strategy.ask(0)
     except FloatingPointError as error:
         raise ValueError(f"strategy {config.trainer_options.strategy} cannot start: {error}") from None
     if config.trainer_options.num_interactions is not None:
         _check_growth(config, strategy, population)
-    return population
 
 
 def _check_growth(config: TrainConfig, strategy: Strategy, population: Population) -> None:

@@ -65,7 +65,7 @@ class EvolutionOptions:
     episode_cap_factor: float | None = option(
         None,
         "cap training episodes at this many times the mean length of the generation before, without failed ones",
-        range="in (1, 1e6]",
+        range="> 1",
     )
     episode_cap_min: int | None = option(
         None,

@@ -33,7 +33,7 @@ class BatchWrapper:
     switch: ClassVar[str] = ""
     """The help text of the flag `--NAME` that puts on a wrapper without options; empty: there is no such flag."""
     training_only: ClassVar[bool] = False
-    """Whether an evaluation leaves the wrapper out, which then must not change a space."""
+    """Whether evaluations leave it out. Then it must change neither actions nor the shape or type of observations."""
 
     env: BatchEnv
 

@@ -11,6 +11,8 @@ from hebbes.wrappers.spaces import is_box, make_box
 
 MAX_FRAMES = 256
 """Far more than any policy needs. With many more, even the bounds of the observation space would fill the memory."""
+MAX_CHANNELS = 4
+"""Of images that are not bytes. Other arrays of three axes may have their channels first."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -31,7 +33,7 @@ class FrameStack(BatchWrapper):
     def __post_init__(self) -> None:
         super().__post_init__()
         space = self.env.observation_space
-        if not is_box(space) or len(space.shape) not in (1, 3):
+        if not is_box(space) or not (len(space.shape) == 1 or _is_image(space.shape, space.dtype)):
             raise ValueError(f"frame_stack needs vectors or images of shape (height, width, channels), got {space}")
         low, high = (np.concatenate([bound] * self.num_frames, axis=-1) for bound in (space.low, space.high))
         self.observation_space = make_box(low, high, dtype=space.dtype)
@@ -57,3 +59,8 @@ class FrameStack(BatchWrapper):
         order = (self._oldest[active, np.newaxis] + np.arange(num_frames)) % num_frames
         frames = self._frames[active[:, np.newaxis], order]
         return np.moveaxis(frames.reshape(len(active), num_frames * channels, *image), 1, -1)
+
+
+def _is_image(shape: tuple[int, ...], dtype: np.dtype) -> bool:
+    """Whether arrays of this shape are images whose channels come last, as far as one can tell."""
+    return len(shape) == 3 and (dtype == np.uint8 or shape[-1] <= MAX_CHANNELS)

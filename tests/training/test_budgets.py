@@ -92,6 +92,7 @@ def test_episodes_are_capped_by_the_mean_length_of_those_before(tmp_path):
     free = metrics["episode_length_mean"]
     assert np.diff(metrics["env_steps"], prepend=0) / 17 == pytest.approx(free)  # 16 members and the mean policy
     assert (free[1:] > np.ceil(1.01 * free[:-1])).any()
+    train_cartpole(tmp_path / "huge", "--episode_cap_factor", "1e308")
     capped = load_metrics(train_cartpole(tmp_path, "--episode_cap_factor", "1.01"))["episode_length_mean"]
     assert capped[0] == free[0]
     assert all(after <= ceil(1.01 * before) for before, after in itertools.pairwise(capped))
@@ -235,7 +236,6 @@ def test_what_makes_no_sense_is_refused(tmp_path, flags, message):
             "virtual_batch is not an option of policy linear; it belongs to cnn, conv_lstm",
         ),
         (["--sampler", "low_rank", "--rank", "3"], "rank must be <= 2, the rank of the largest matrix, got 3"),
-        (["--episode_cap_factor", "1e308"], r"episode_cap_factor must be in \(1, 1e6\], got 1e\+308"),
         (["--policy", "hebbian"], "policy 'hebbian' is not for this program; train it with python train_hebbian.py"),
     ],
 )

@@ -34,9 +34,9 @@ UNFIT = {
     "--strategy unfit_classes:ShortMean": "mean must be float32 of shape (4,), got float32 of shape (1,)",
     "--strategy unfit_classes:NoState": "state_dict must return plain NumPy arrays by name, got None",
     "--strategy unfit_classes:GrowsAnew --num_interactions 9": "the same first members when it is asked for more",
-    "--strategy unfit_classes:CannotBeAskedForMore --num_interactions 9": "cannot be used: TypeError: ",
     "--policy unfit_classes:ReadsRows --sampler low_rank": "cannot be used: AttributeError: 'LowRankWeights' object",
-    "--wrappers unfit_classes:SeesMoreInTraining": "what is training_only must not change spaces, because evaluations",
+    "--wrappers unfit_classes:SeesMoreInTraining": "what is training_only must not change shapes, types or "
+    "actions, because evaluations leave it out: ",
     "--policy collections:OrderedDict": "is not a policy: it lacks observation_shape, num_outputs, layout, "
     "check_buffers, initial_params, initial_state, act (inherit from hebbes.policies.base.StaticPolicy, or see "
     "hebbes/contracts/policy.py)",

@@ -9,7 +9,6 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 
 from hebbes.contracts.engine import EngineError
-from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.policies.linear import Linear
 from hebbes.recording.base import RunLogger
 from hebbes.recording.metrics import read_metrics
@@ -75,6 +74,13 @@ class GrowsByNone(OpenAIES):
 
     def ask(self, generation, num_members=None):
         return super().ask(generation)
+
+
+class StopsGrowing(OpenAIES):
+    """Ignores that number from the second generation on."""
+
+    def ask(self, generation, num_members=None):
+        return super().ask(generation, num_members if generation == 0 else None)
 
 
 class _Wrong:
@@ -253,12 +259,12 @@ def test_actions_that_no_policy_chooses_are_refused(tmp_path):
         prepare(make_config(environment="CartPole-v1", folder=str(tmp_path), wrappers=(f"{__name__}:CountsFromOne",)))
 
 
-def test_a_strategy_that_does_not_grow_ends_the_run(tmp_path):
+@pytest.mark.parametrize("name", ["GrowsByNone", "StopsGrowing"])
+def test_a_strategy_that_does_not_grow_is_refused_or_ends_the_run(name, tmp_path):
     options = {"num_interactions": 300, "population_size": 4}
-    (run,) = prepare(make_scripted_config(tmp_path, strategy=f"{__name__}:GrowsByNone", **options))
-    with pytest.raises(TrainingError, match="ask must return 8 members and the mean policy, got 5 in all"):
-        execute(run)
-    assert load_newest_checkpoint(run.folder / "checkpoint")[0].progress.units == 0
+    with pytest.raises((ValueError, TrainingError), match="ask must return 8 members and the mean policy, got 5 in al"):
+        train(make_scripted_config(tmp_path, strategy=f"{__name__}:{name}", **options))
+    assert (tmp_path / "Scripted-v0").exists() == (name == "StopsGrowing")  # which has begun
 
 
 def test_a_strategys_metrics_are_pythons_numbers_in_loggers(tmp_path):

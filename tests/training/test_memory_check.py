@@ -130,7 +130,9 @@ def test_parents_that_no_checkpoint_would_hold_are_refused(tmp_path):
 @pytest.mark.usefixtures("limited_memory")
 def test_frames_of_a_virtual_batch_are_counted_before_they_are_played(refusal, tmp_path):
     flags = ["--environment", "CarRacing-v3", "--virtual_batch", HUGE, "--popsize", "4", "--test_episodes", "0"]
-    assert f"virtual_batch {HUGE} would take about" in refusal("train_static.py", *flags, "--folder", tmp_path)
+    assert "virtual_batch must be <= 775, got" in refusal("train_static.py", *flags, "--folder", tmp_path)
+    frames = replace(RUN, virtual_batch=700, observation_size=1000, threads=2)  # of two chunks at once
+    assert estimate_memory(frames)["virtual batch"] == 4 * 700 * 1000 * (3 + 2 * 2)
 
 
 @pytest.mark.parametrize(

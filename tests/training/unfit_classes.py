@@ -64,11 +64,6 @@ class GrowsAnew(OpenAIES):
         return super().ask(generation + (num_members is not None), num_members)
 
 
-class CannotBeAskedForMore(OpenAIES):
-    def ask(self, generation):
-        return super().ask(generation)
-
-
 class ShortMean(OpenAIES):
     @property
     def mean(self):

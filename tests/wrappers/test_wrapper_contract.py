@@ -214,6 +214,8 @@ def test_env_steps_are_joined_on_the_info_that_both_carry():
         ("early_stop", {"negative_streak": 1, "grace_steps": -2}, {}, "early_stop_grace_steps must be >= 0, got -2"),
         ("frame_stack", {"num_frames": 0}, {}, r"frame_stack must be in \[1, 256\], got 0"),
         ("frame_stack", {"num_frames": 2}, {"observation_space": Discrete(2)}, "frame_stack needs vectors or images"),
+        ("frame_stack", {"num_frames": 2}, {"observation_space": Box(-1, 1, (4, 4))}, "frame_stack needs vectors or"),
+        ("frame_stack", {"num_frames": 2}, {"observation_space": Box(0, 1, (3, 9, 9))}, "frame_stack needs vectors or"),
         ("crop", {"edges": [1, 0, 0, 0]}, {}, "crop needs uint8 image observations"),
         ("crop", {"edges": [4, 4, 0, 0]}, {"observation_space": IMAGES}, r"nothing: got \[4, 4, 0, 0\] .* \[8, 6\]"),
         ("crop", {"edges": [-1, 0, 0, 0]}, {"observation_space": IMAGES}, r"crop must be >= 0, got \[-1, 0, 0, 0\]"),
