@@ -116,6 +116,8 @@ def harness(tmp_path):
     place.mkdir(parents=True)
     (place / "fake.py").write_text(FAKE)
 
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # programs inherit it if whoever runs the tests ignores it
+
     def start(*flags, **variables):
         command = [sys.executable, "-c", HARNESS, "--environment", "CartPole-v1", "--cores", "1", "--minutes", "0.005"]
         command += ["--results", tmp_path / "results", "--seeds", "2", *flags]

@@ -111,9 +111,10 @@ def parse_arguments() -> argparse.Namespace:
 def main() -> None:
     """Measures what is missing, and prints the table."""
     arguments = parse_arguments()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) != signal.SIG_IGN:  # nohup ignores SIGHUP
-            signal.signal(number, _leave)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _leave)
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # nohup ignores it
+        signal.signal(signal.SIGHUP, _leave)
     peers, seconds = choose_peers(arguments.peer), 60 * arguments.minutes
     turns = product(range(arguments.seeds), arguments.environment, peers)
     how = seconds, arguments.cores, arguments.evaluations
