@@ -14,7 +14,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from benchmarks.peers.__main__ import PEERS, run
+from benchmarks.peers.__main__ import PEERS, run, show
 from benchmarks.peers.measure import FIRST_SEED, Evaluations, Plan, TimeIsOver, play
 from benchmarks.peers.report import format_results
 from hebbes.files.folder_lock import lock_folder
@@ -107,6 +107,17 @@ def test_the_table_by_hand():
     assert cells[1] == "fast 2 100 [100, 100] 150 [100, 200] 375 [300, 450] 2.00, 2 of 2"
     assert cells[2] == "late 2 5.00 [5.00, 5.00] 30.0 [30.0, 30.0] 60.0 [60.0, 60.0] -, 0 of 2"
     assert len(lines) == 4
+
+
+def test_results_of_different_machines_are_said_to_be_such(tmp_path, capsys):
+    plans = [Plan("ours", "CartPole-v1", seed, 120, 1, 10) for seed in (0, 1)]
+    for plan, cpu in zip(plans, ("a", "b"), strict=True):
+        result = {**make_result((0, 0, 0.0), (120, 6000, 100.0)), "conditions": {"cpu": cpu, "hebbes": "1"}}
+        (tmp_path / plan.file_name).write_text(json.dumps(result))
+    show(plans, "CartPole-v1", tmp_path)
+    assert [line for line in capsys.readouterr().out.splitlines() if "different" in line] == [
+        "measured with different cpu: a, b"
+    ]
 
 
 @pytest.fixture
@@ -202,8 +213,10 @@ def test_bad_arguments_are_refused(harness, flags, said):
     assert refused.returncode == 2 and said in text.splitlines()[-1]
 
 
-def test_the_ranks_of_es_torch_by_hand():
+def test_the_ranks_and_sizes_of_es_torch_by_hand():
     es_torch = import_peer("es_torch")
+    assert es_torch.find_settings("CarRacing-v3")["hidden_sizes"] == [128, 64]
+    assert es_torch.find_settings("CartPole-v1")["hidden_sizes"] == [64, 64]
     assert es_torch.rank(np.array([3.0, 1.0, 1.0, 9.0, -4.0])).tolist() == [0.25, -0.125, -0.125, 0.5, -0.5]
 
 

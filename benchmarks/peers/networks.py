@@ -18,6 +18,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 SIZE = (84, 84)
+IMAGE_HIDDEN = (128, 64)
+"""Units of the hidden layers behind the convolutions of the reference's network."""
 
 
 def make_env(environment: str) -> gymnasium.Env:
@@ -45,8 +47,8 @@ def count_outputs(env: gymnasium.Env) -> int:
 
 
 def list_hidden_sizes(environment: str, hidden_sizes: Sequence[int]) -> list[int]:
-    """Units of each hidden layer behind the convolutions, if there are any."""
-    return [128, 64] if has_images(gymnasium.make(environment)) else [*hidden_sizes]
+    """Units of each hidden layer of `make_network`, without convolutions."""
+    return [*IMAGE_HIDDEN] if has_images(gymnasium.make(environment)) else [*hidden_sizes]
 
 
 def make_network(env: gymnasium.Env, hidden_sizes: Sequence[int], *, bias: bool) -> nn.Module:
@@ -70,9 +72,7 @@ class ImageNetwork(nn.Module):
         first, second = nn.Conv2d(3, 6, 3, bias=False), nn.Conv2d(6, 8, 5, stride=2, bias=False)
         self.convolutions = nn.Sequential(first, nn.Tanh(), pool, second, nn.Tanh(), pool)
         dense = [
-            nn.Linear(648, 128, bias=False),
-            nn.Linear(128, 64, bias=False),
-            nn.Linear(64, num_outputs, bias=False),
+            nn.Linear(size, next_size, bias=False) for size, next_size in pairwise((648, *IMAGE_HIDDEN, num_outputs))
         ]
         self.dense = nn.Sequential(dense[0], nn.Tanh(), dense[1], nn.Tanh(), dense[2])
 

@@ -37,7 +37,7 @@ class CRFMNESSettings(AdaptiveSettings):
 
     @property
     def has_pairs(self) -> bool:
-        """They do."""
+        """Always true."""
         return True
 
 

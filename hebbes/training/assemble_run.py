@@ -88,15 +88,11 @@ def _check_training_wrappers(environment: EnvironmentSpec, observation_space: Sp
     if not names:
         return
     observed, acted = find_spaces(replace(environment, training_wrappers=()))
-    for trained, evaluated, are_equal in (
-        (observation_space, observed, _describe_kind(observation_space) == _describe_kind(observed)),
-        (action_space, acted, action_space == acted),
-    ):
-        if not are_equal:
-            raise ValueError(
-                f"wrappers {', '.join(names)}: what is training_only must not change shapes, types or actions, because "
-                f"evaluations leave it out: {trained} with it, {evaluated} without"
-            )
+    if _describe_kind(observation_space) != _describe_kind(observed) or action_space != acted:
+        raise ValueError(
+            f"wrappers {', '.join(names)}: what is training_only must not change shapes, types or actions, because "
+            f"evaluations leave it out: {observation_space} and {action_space} with it, {observed} and {acted} without"
+        )
 
 
 def _describe_kind(space: Space) -> tuple[object, ...]:

@@ -21,6 +21,7 @@ Their modules import too much for this one.
 """
 
 UNITS = "generations (episodes of td3, individuals of the asynchronous hybrids)"
+"""What a run counts, as help texts name it."""
 
 
 @dataclass(frozen=True)

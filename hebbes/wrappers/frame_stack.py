@@ -7,12 +7,11 @@ import numpy as np
 from hebbes.contracts.environment import EnvStep
 from hebbes.contracts.option import option
 from hebbes.wrappers.base import Actions, Active, BatchWrapper, Observations
+from hebbes.wrappers.channels_last import CHANNELS
 from hebbes.wrappers.spaces import is_box, make_box
 
 MAX_FRAMES = 256
 """Far more than any policy needs. With many more, even the bounds of the observation space would fill the memory."""
-MAX_CHANNELS = 4
-"""Of images that are not bytes. Other arrays of three axes may have their channels first."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -63,4 +62,4 @@ class FrameStack(BatchWrapper):
 
 def _is_image(shape: tuple[int, ...], dtype: np.dtype) -> bool:
     """Whether arrays of this shape are images whose channels come last, as far as one can tell."""
-    return len(shape) == 3 and (dtype == np.uint8 or shape[-1] <= MAX_CHANNELS)
+    return len(shape) == 3 and (dtype == np.uint8 or shape[-1] in CHANNELS)

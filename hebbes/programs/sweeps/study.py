@@ -55,7 +55,7 @@ def convert_storage_errors() -> Iterator[None]:
 
 
 class Study:
-    """The storage of a sweep."""
+    """A sweep: the options of its trials, what they vary, and the storage of their results."""
 
     def __init__(self, url: str, folder: Path, config: TrainConfig, searched: Sequence[SearchedOption]):
         """Opens or makes the study in the storage; ValueError if it is that of another sweep.
