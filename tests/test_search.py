@@ -119,6 +119,18 @@ def test_an_unknown_strategy_gets_a_suggestion():
         Search("cmaes", START)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [("snes", {"sigma_learning_rate": 1e6}), ("xnes", {"sigma_learning_rate": 1e6}), ("ars", {"learning_rate": 1e300})],
+)
+def test_a_search_that_diverges_ends_with_one_error_and_no_warning(name, settings):
+    search = Search(name, np.zeros(5), **settings)
+    with pytest.raises(FloatingPointError):
+        for _ in range(20):
+            search.tell(search.ask()[:, 0].astype(float))
+
+
 @pytest.mark.parametrize("value", [np.inf, -np.inf])
 def test_an_infinite_fitness_is_refused(value):
     search = make_search("snes")

@@ -30,9 +30,9 @@ class AsynchronousSettings(SearchSettings, GradientSettings):
     )
     completion_log: str | None = option(
         None,
-        "file for the order in which jobs are completed, which results depend on; a run takes the completions that "
-        "the file has of its seed in their order, and appends further ones, so that the same options and a copy of the "
-        "file give the same bits on any number of threads, and so does a killed run that is resumed with its file",
+        "file for the order in which jobs are completed, which results depend on; a run follows the order that the "
+        "file has for its seed, and appends what comes after; with the same options, a copy of the file gives the same "
+        "bits on any number of threads, and a killed run that is resumed with its file goes on as it was",
         changeable=True,
     )
 

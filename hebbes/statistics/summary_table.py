@@ -56,7 +56,7 @@ def format_summary_table(
             lines.append(("", f"values: {', '.join(values)}"))
     if methods:
         lines.append(("", "each run counts as one value, the mean of its episodes"))
-    if any(len(runs) < FEW_RUNS for runs in methods.values()):
+    if any(1 < len(runs) < FEW_RUNS for runs in methods.values()):
         lines.append(("", _FEW))
     return "\n".join(
         [*(f"{position}  {name}" for position, name in names.items()), format_table(("", *SUMMARY_COLUMNS), lines)]

@@ -125,10 +125,11 @@ class Search:
             >>> search.ask().shape
             (21, 5)
         """
-        population = self._strategy.ask(self._generation)
-        weights = population.weights(range(len(population)))
-        rows = _make_rows(weights)
-        self._asked, self._mean_squared_weights = population, compute_mean_squares(weights)
+        with np.errstate(over="ignore", invalid="ignore"):
+            population = self._strategy.ask(self._generation)
+            weights = population.weights(range(len(population)))
+            rows = _make_rows(weights)
+            self._asked, self._mean_squared_weights = population, compute_mean_squares(weights)
         return rows
 
     def tell(self, fitness: Float[np.ndarray, " members"]) -> dict[str, float]:
@@ -156,7 +157,9 @@ class Search:
         if self._asked is None:
             raise ValueError("tell needs candidates: call ask before each tell")
         values = _check_fitness(fitness, len(self._asked))
-        metrics = self._strategy.tell(self._asked, Results(values, self._mean_squared_weights, self._sum_noise))
+        results = Results(values, self._mean_squared_weights, self._sum_noise)
+        with np.errstate(over="ignore", invalid="ignore"):  # `ask` refuses a search that diverges
+            metrics = self._strategy.tell(self._asked, results)
         self._generation, self._asked = self._generation + 1, None
         return dict(metrics)
 

@@ -95,8 +95,9 @@ class XNES(Restorable):
         G_sigma = np.trace(G_M) / len(before)
         G_B = G_M - G_sigma * np.eye(len(before))
         self._mean = before + self._learning_rate * self._sigma * (self._shape @ G_delta)
-        with np.errstate(over="ignore"):  # an infinite sigma is refused by the next `ask`
-            self._sigma = float(self._sigma * np.exp(self._sigma_learning_rate / 2 * G_sigma))
+        self._sigma = float(
+            self._sigma * np.exp(self._sigma_learning_rate / 2 * G_sigma)
+        )  # `ask` refuses an infinite one
         self._shape = self._shape @ symmetric_exponential(self._shape_learning_rate / 2 * G_B)
         sigma = np.sqrt(np.square(deviations).mean())
         moved = compute_move_metrics(sigma, deviations, before, self._mean)

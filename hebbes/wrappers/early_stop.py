@@ -20,8 +20,8 @@ class EarlyStop(BatchWrapper):
     """Truncates an episode after more than `negative_streak` negative rewards in a row.
 
     A reward of zero or more, or NaN, ends the streak. No episode is truncated in its first `grace_steps` env steps.
-    Their rewards count for a streak only if `counts_grace`. Then a streak that is long enough within the grace period
-    truncates the episode at env step `grace_steps + 1`. An episode that terminates is not truncated too.
+    Their rewards count for a streak only if `counts_grace`. Then env step `grace_steps + 1` truncates an episode whose
+    streak is long enough and goes on in it. An episode that terminates is not truncated too.
     """
 
     training_only: ClassVar[bool] = True

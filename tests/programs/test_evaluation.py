@@ -293,3 +293,4 @@ def test_a_table_over_runs_takes_the_mean_of_each_run_as_one_value():
     assert few[-3] == "2 runs  2.50 [1.00, 4.00]  2.50 [1.00, 4.00]  2.50 [1.00, 4.00]  2.12  1.00  4.00"
     assert "few runs" in few[-1]
     assert "few runs" not in format_runs_table(list("abcde"), [np.array([1.0])] * 5)
+    assert "few runs" not in format_runs_table(["one"], [np.array([1.0])])  # it has no interval over runs

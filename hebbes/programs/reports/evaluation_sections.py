@@ -80,7 +80,7 @@ def _show_methods(methods: Methods, label: str) -> Iterator[Block]:
     note = "Interquartile mean of the runs; the interval is over runs. Circles: each run."
     yield make_intervals_chart(f"Return of each method, {label}", note, "return", estimates, runs=circles)
     yield Table(f"Returns of each method in {label}, each run as one value", ("method", *SUMMARY_COLUMNS), rows)
-    if any(len(runs) < FEW_RUNS for runs in methods.values()):
+    if any(1 < len(runs) < FEW_RUNS for runs in methods.values()):
         yield Text(f"With fewer than {FEW_RUNS} runs of a method, an interval over them is not reliable.")
     yield from map(Text, warn_of_equal_seeds(methods))
 
