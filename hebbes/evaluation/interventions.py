@@ -173,12 +173,6 @@ INTERVENTIONS: Mapping[str, Callable[[Hebbian, Any], Policy]] = {
 """Name of an intervention -> what makes the policy of its value; ValueError if it cannot have the value."""
 
 
-def check_intervention_time(name: str, value: Any, max_episode_steps: int | None) -> None:
-    """ValueError for an intervention at an env step that no episode reaches."""
-    if name in ("freeze_at", "reset_weights_at") and max_episode_steps is not None and value >= max_episode_steps:
-        raise ValueError(f"{name} must be < max_episode_steps {max_episode_steps}, got {value}")
-
-
 def intervene(policy: Policy, name: str, value: Any, max_episode_steps: int | None = None) -> Policy:
     """The policy with an intervention of `INTERVENTIONS`.
 
@@ -187,5 +181,6 @@ def intervene(policy: Policy, name: str, value: Any, max_episode_steps: int | No
     if not isinstance(policy, Hebbian):
         raise ValueError(f"{name} is for plastic policies, and this is {type(policy).__name__}")
     intervened = INTERVENTIONS[name](policy, value)
-    check_intervention_time(name, value, max_episode_steps)
+    if max_episode_steps is not None and getattr(intervened, "at", -1) >= max_episode_steps:
+        raise ValueError(f"{name} must be < max_episode_steps {max_episode_steps}, got {value}")
     return intervened

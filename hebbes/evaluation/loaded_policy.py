@@ -201,6 +201,8 @@ class Session:
             raise ValueError(f"observation must have {wanted}, got {array.shape}")
         if array.dtype.kind not in "biuf":
             raise ValueError(f"observation must be an array of real numbers, got {array.dtype}")
+        if array.dtype == np.uint8 and any(each.name == "scale" for each in self._saved.environment.wrappers):
+            raise ValueError("observation must have numbers from 0 to 1, as make_env has it, got bytes")
         reward, self._reward = np.array([self._reward], np.float32), 0.0
         outputs = policy.act(self._weights, array[np.newaxis], reward, self._state, self._saved.buffers)
         if not np.isfinite(outputs).all():

@@ -7,7 +7,7 @@ import numpy as np
 
 from hebbes.contracts.option import option
 from hebbes.contracts.policy import Policy
-from hebbes.evaluation.interventions import INTERVENTIONS, LesionedPolicy, check_intervention_time, intervene
+from hebbes.evaluation.interventions import INTERVENTIONS, LesionedPolicy, intervene
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.initial_weights import INITIAL_WEIGHTS
@@ -36,8 +36,6 @@ class HebbianEvaluateConfig(EvaluateConfig):
             values = getattr(self, name)
             if len(set(values)) < len(values):
                 raise ValueError(f"{name} names a value twice, got {' '.join(map(str, values))}")
-            for value in values:
-                check_intervention_time(name, value, self.max_episode_steps)
         if self.plots == "":
             raise ValueError("plots must name a folder, got ''")
         if self.plot_layers and self.plots is None:

@@ -5,6 +5,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
+from dataclasses import MISSING
 from typing import NoReturn
 
 from hebbes.recording.standard_output import print_or_exit
@@ -20,9 +21,19 @@ def print_help_and_exit(
     description: str, owners: Iterable[Owner], footer: Sequence[str] = (), *, positional: str = ""
 ) -> NoReturn:
     """Prints the help of this program with the options of `owners`, and ends the program with status 0."""
-    program = shlex.join(list_program_words()) + f" {positional.upper()} ..." * bool(positional)
-    print_or_exit(format_help(program, description, owners, footer))
+    listed = list(owners)
+    arguments = [
+        _describe_argument(each) for owner in listed for each in owner.options if each.field.name == positional
+    ]
+    program = " ".join([shlex.join(list_program_words()), *arguments])
+    print_or_exit(format_help(program, description, listed, footer))
     sys.exit(0)
+
+
+def _describe_argument(option: OwnedOption) -> str:
+    """The usage of an argument: dots for a list, brackets if it may be left out."""
+    usage = option.short_name.upper() + " ..." * option.hint[1]
+    return usage if option.default in (MISSING, ()) else f"[{usage}]"
 
 
 def format_help(program: str, description: str, owners: Iterable[Owner], footer: Sequence[str] = ()) -> str:

@@ -93,7 +93,7 @@ def _label_methods(methods: Sequence[Method]) -> Iterator[str]:
         # what another lacks is left out where a value tells the two apart: the options of another policy, say
         unlike = [other for other in others if all(other.get(name, text) == text for name, text in method.items())]
         differing = [
-            f"{name}={text}"
+            f"{name}={text or 'none'}"
             for name, text in sorted(method.items())
             if any(other.get(name, text) != text for other in others) or any(name not in other for other in unlike)
         ]

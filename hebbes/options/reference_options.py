@@ -22,9 +22,10 @@ def copy_training_option(name: str, choices: tuple[str, ...] = ()) -> Any:
     copied = {each: metadata[each] for each in ("range", "choices", "read") if metadata.get(each)}
     if choices:
         copied["choices"] = choices
+    text = metadata["help"].partition(" (default")[0]
     return option(
         None,
-        f"{metadata['help']} (for files that torch.save wrote; default: as in Najarro & Risi's code)",
+        f"{text} (for files that torch.save wrote; default: as in Najarro & Risi's code)",
         flag=name,
         **copied,
     )

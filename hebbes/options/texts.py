@@ -124,8 +124,18 @@ def _read_mapping(text: str) -> dict[str, Any]:
     return value
 
 
+def _read_int(text: str) -> int:
+    """The whole number, which may also be written as 1e6."""
+    try:
+        return int(text)
+    except ValueError:
+        if not (number := float(text)).is_integer():
+            raise
+        return int(number)
+
+
 _READERS: dict[Any, Callable[[str], Any]] = {
-    int: int,
+    int: _read_int,
     float: float,
     dict: _read_mapping,
     bool: lambda text: {"true": True, "false": False}[text.lower()],

@@ -77,10 +77,10 @@ def _make_entries(config: EvaluateConfig, path: str, saved: SavedPolicy) -> Iter
     variants = config.make_variants(path, saved.policy, longest)
     for morphology in config.choose_morphologies(environment.morphologies):
         on_morphology = replace(environment, morphologies=(morphology,))
-        observation_space, action_space = find_spaces(on_morphology)
-        check_fits(Path(path), saved, observation_space, action_space)
-        observation = np.zeros(observation_space.shape or (), observation_space.dtype)
         with wrap_file_errors(Path(path)):
+            observation_space, action_space = find_spaces(on_morphology)
+            check_fits(Path(path), saved, observation_space, action_space)
+            observation = np.zeros(observation_space.shape or (), observation_space.dtype)
             try_policy(saved.policy_name, saved.policy, saved.weights, saved.buffers, observation)
         for variant, policy in variants.items():
             yield Entry(path, replace(saved, policy=policy), on_morphology, variant)

@@ -17,7 +17,6 @@ from hebbes.options.option_reader import OptionReader
 from hebbes.options.texts import split_arguments
 from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
 from hebbes.programs.sweeps.sweep_options import (
-    SWEEPS,
     SearchedOption,
     SweepOptions,
     check_finals,
@@ -30,6 +29,7 @@ from hebbes.training.advice import TrainingError, find_advice
 from hebbes.training.config import TrainConfig
 from hebbes.training.owners import Owner, list_all_owners
 from hebbes.training.program_words import hide_passwords
+from hebbes.training.saved_runs import SWEEPS
 
 if TYPE_CHECKING:
     from hebbes.programs.sweeps.study import Study

@@ -47,7 +47,7 @@ class WandB(RunLogger):
                 self._run: Any = wandb.init(
                     project=self.wandb_project,
                     id=self._find_id(),
-                    name=self.folder.name,
+                    name="/".join(self.folder.parts[-2:]),
                     config=options,
                     dir=self.folder,
                     resume="allow",

@@ -95,9 +95,7 @@ class XNES(Restorable):
         G_sigma = np.trace(G_M) / len(before)
         G_B = G_M - G_sigma * np.eye(len(before))
         self._mean = before + self._learning_rate * self._sigma * (self._shape @ G_delta)
-        self._sigma = float(
-            self._sigma * np.exp(self._sigma_learning_rate / 2 * G_sigma)
-        )  # `ask` refuses an infinite one
+        self._sigma = float(self._sigma * np.exp(self._sigma_learning_rate / 2 * G_sigma))  # `ask` refuses inf
         self._shape = self._shape @ symmetric_exponential(self._shape_learning_rate / 2 * G_B)
         sigma = np.sqrt(np.square(deviations).mean())
         moved = compute_move_metrics(sigma, deviations, before, self._mean)

@@ -85,7 +85,10 @@ def _choose_observation_wrappers(space: Space, put_on: Mapping[str, PartSpec]) -
     A wrapper that cannot take them refuses them, when the environment is made.
     """
     if "atari_42" in put_on and not put_on.keys().isdisjoint(("crop", "grayscale", "resize")):
-        raise ValueError("atari_42 takes screens as they are; it cannot be combined with crop, grayscale or resize")
+        raise ValueError(
+            "atari_42 takes screens as they are; it cannot be combined with crop, grayscale or resize; "
+            "--no_atari_42 turns it off"
+        )
     shape: tuple[int, ...] = space.shape or ()
     chain = []
     if has_channels_first(space):

@@ -10,7 +10,7 @@ from typing import Any
 from hebbes.contracts.errors import say
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.morphologies import INTACT
-from hebbes.environments.part_spec import make_part_spec
+from hebbes.environments.part_spec import PartSpec, make_part_spec
 from hebbes.files.checkpoint import FOLDER, CheckpointHeader, read_newest_header
 from hebbes.files.option_file import CONFIG_YAML
 from hebbes.recording.standard_output import make_printable
@@ -21,6 +21,9 @@ BEST, LATEST = "best.dat", "latest.dat"
 
 KEPT = "kept"
 """The folder of the policies that are kept along the way, in the folder of a run. Each is named after its unit."""
+
+SWEEPS = "sweeps"
+"""The folder of the sweeps of an environment, next to its runs."""
 
 _TYPES: Mapping[str, type | UnionType] = {
     "environment": str,
@@ -67,6 +70,8 @@ def read_saved_run(folder: Path, *, check: bool = False) -> SavedRun:
         wrappers, gymnasium_wrappers = (
             tuple(map(make_part_spec, options.get(name) or ())) for name in ("wrappers", "gymnasium_wrappers")
         )
+        starts = [PartSpec("settle", {"num_steps": steps})] if (steps := options.get("settle_steps")) else []
+        starts += [PartSpec("fire_reset")] if options.get("fire_reset") else []
     except (ValueError, TypeError, AttributeError) as error:
         raise ValueError(f"{folder}: {error}") from error
     for name, kind in _TYPES.items():
@@ -77,7 +82,7 @@ def read_saved_run(folder: Path, *, check: bool = False) -> SavedRun:
         "gymnasium",
         options["env_kwargs"],
         gymnasium_wrappers=gymnasium_wrappers,
-        wrappers=wrappers,
+        wrappers=(*starts, *wrappers),
         morphologies=tuple(options.get("morphologies") or (INTACT,)),
     )
     return SavedRun(folder, header, options, spec)
@@ -103,11 +108,16 @@ def find_run_folders(top: Path) -> list[Path]:
 
 
 def find_usable_runs(top: Path, is_usable: Callable[[Path], object], lack: str) -> list[Path]:
-    """The folders that `find_run_folders` returns, without those that lack something, which standard error names.
+    """The folders that `find_run_folders` returns, without those of sweeps and those that lack something.
 
-    If all lack it, all are returned: what needs it says so.
+    Standard error says which are left out. Runs of sweeps are returned if there are no others. If all runs lack
+    something, all are returned: what needs it says so.
     """
-    lacks = {folder: _find_lack(folder, is_usable, lack) for folder in find_run_folders(top)}
+    folders = find_run_folders(top)
+    own = [folder for folder in folders if SWEEPS not in folder.relative_to(top).parts] or folders
+    if len(own) < len(folders):
+        say(f"left out  {len(folders) - len(own)} runs of sweeps in {make_printable(str(top))}: name their folders too")
+    lacks = {folder: _find_lack(folder, is_usable, lack) for folder in own}
     usable = [folder for folder, found in lacks.items() if not found]
     if usable:
         for folder, found in lacks.items():

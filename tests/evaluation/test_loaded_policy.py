@@ -188,6 +188,11 @@ def test_wrong_observations_and_endless_outputs_are_refused(balancing):
         ValueError, match=r"^reward must keep the sum since the last action within float32, got 3e\+38$"
     ):
         session.reward(3e38)
+    scaled = replace(CARTPOLE, wrappers=(PartSpec("scale"),))
+    for image, file in ((np.zeros(4), scaled), (np.zeros(4, np.uint8), CARTPOLE)):
+        hebbes.load_policy(save_balancing_policy(balancing, environment=file)).act(image)
+    with pytest.raises(ValueError, match=r"^observation must have numbers from 0 to 1, as make_env has it, got bytes$"):
+        hebbes.load_policy(save_balancing_policy(balancing, environment=scaled)).act(np.zeros(4, np.uint8))
     env = policy.make_env()
     env.reset()
     with pytest.raises(TypeError, match=r"^actions must be of type int64, got float64$"):

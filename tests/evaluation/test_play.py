@@ -10,6 +10,7 @@ from gymnasium.envs.classic_control import CartPoleEnv
 
 import hebbes
 from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.environments.part_spec import PartSpec
 from hebbes.evaluation.episode_cap import choose_episode_cap
 from hebbes.evaluation.play import play_episode
 from hebbes.files.policy_file import read_policy_file, save_policy
@@ -100,6 +101,13 @@ def test_an_intervention_past_the_environments_limit_is_refused(tmp_path):
     assert [each.variant for each in load_entries(config)] == ["", "freeze_at 499"]
     with pytest.raises(ValueError, match=r"a.dat: freeze_at must be < max_episode_steps 500, got 500$"):
         load_entries(replace(config, freeze_at=(500,)))
+
+
+def test_a_file_that_another_environment_does_not_suit_is_named(tmp_path):
+    chain = (PartSpec("rescale_action"),)
+    path = save_balancing_policy(tmp_path / "a.dat", environment=replace(CARTPOLE, wrappers=chain))
+    with pytest.raises(ValueError, match=rf"^{path}: rescale_action needs a Box action space"):
+        load_entries(EvaluateConfig(path_weights=(str(path),)))
 
 
 def test_what_a_short_id_means_is_said_once_for_all_files(tmp_path, capsys):

@@ -100,6 +100,11 @@ def test_underscores_and_dashes_are_the_same(presets, flag):
     assert parse("--environment", "CartPole-v1", flag).training.max_env_steps == 7
 
 
+@pytest.mark.parametrize(("text", "number"), [("2e6", 2_000_000), ("1.5e3", 1500), ("9007199254740993", 2**53 + 1)])
+def test_whole_numbers_may_have_an_exponent(presets, text, number):
+    assert parse("--environment", "CartPole-v1", "--max_env_steps", text).training.max_env_steps == number
+
+
 def test_yaml_texts_are_read_as_flags_are(presets):
     presets("CartPole-v1.yaml", "learning_rate: 1e-3\nenv_kwargs: {sutton_barto_reward: true}\nimport: []\n")
     config = parse("--environment", "CartPole-v1")
@@ -140,6 +145,8 @@ def test_help_explains_the_references_flags_with_their_defaults(presets, capsys)
     [
         (["--popsiz", "4"], "unknown option --popsiz, did you mean --popsize?"),
         (["--popsize", "many"], "population_size must be a whole number, got 'many'"),
+        (["--popsize", "4.5"], "population_size must be a whole number, got '4.5'"),
+        (["--popsize", "inf"], "population_size must be a whole number, got 'inf'"),
         (["--backend", "mine"], "backend must be one of auto, envpool, gymnasium, got 'mine'"),
         (["--lr", ""], "learning_rate must be a number, got ''"),
         (["--env_kwargs", "[1"], "env_kwargs must be a YAML mapping such as '{g: 5.0}', got '[1'"),

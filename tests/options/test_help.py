@@ -5,6 +5,10 @@ import re
 import pytest
 
 from hebbes.options.command_line import parse_config
+from hebbes.options.evaluation import EvaluateConfig
+from hebbes.options.program_options import parse_options
+from hebbes.programs.list_runs import RunsConfig
+from hebbes.programs.plot import PlotConfig
 from hebbes.registry.lookup import list_names
 from hebbes.training.owners import find_owner, list_all_owners
 
@@ -50,6 +54,21 @@ def test_no_line_is_longer_than_the_terminal(flag, columns, read_help):
     lines = read_help(flag).splitlines()
     assert lines[0].startswith("usage: ")
     assert all(len(line) <= min(columns, 120) for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "usage"),
+    [
+        (RunsConfig, "folder", "[FOLDER] [--OPTION VALUE ...]"),
+        (PlotConfig, "runs", "RUNS ... [--OPTION VALUE ...]"),
+        (EvaluateConfig, "", "[--OPTION VALUE ...]"),
+    ],
+)
+def test_the_usage_says_which_arguments_may_be_left_out(owner, name, usage, capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["program.py"])
+    with pytest.raises(SystemExit):
+        parse_options(owner, ["--help"], "", name)
+    assert capsys.readouterr().out.splitlines()[0] == f"usage: python program.py {usage}"
 
 
 def test_only_the_chosen_strategy_and_policy_are_shown(read_help):

@@ -82,7 +82,6 @@ def test_every_value_of_an_intervention_is_a_variant_by_itself_on_the_same_start
         ({"lesion": (1.5,)}, r"lesion must be in \[0, 1\], got \[1.5\]"),
         ({"lesion": (float("nan"),)}, r"lesion must be in \[0, 1\], got \[nan\]"),
         ({"freeze_at": (3, 3)}, "freeze_at names a value twice, got 3 3"),
-        ({"reset_weights_at": (8,), "max_episode_steps": 8}, "reset_weights_at must be < max_episode_steps 8, got 8"),
         ({"episodes": 10**9}, r"episodes must be in \[1, 1000000\], got 1000000000"),
         ({"plot_layers": (1,)}, "plot_layers needs plots"),
         ({"plots": ""}, "plots must name a folder"),

@@ -35,7 +35,7 @@ def test_a_run_leaves_its_options_its_rows_and_its_learning_curve(tmp_path):
     assert (sys.exit, sys.excepthook) == exit_before
     records = read_records(run.folder)
     ((run_id, project, name, options),) = list_runs(records)
-    assert (project, name) == ("ants", run.folder.name)
+    assert (project, name) == ("ants", "/".join(run.folder.parts[-2:]))
     assert run_id == (run.folder / ID_FILE).read_text().strip()
     assert (options["environment"], options["sigma"], options["strategy"]) == ("CartPole-v1", 0.125, "openai_es")
     steps = list_steps(records)

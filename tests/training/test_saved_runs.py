@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from hebbes.environments.environment_spec import describe_environment
 from hebbes.files.checkpoint import FOLDER, load_newest_checkpoint, save_checkpoint
 from hebbes.files.policy_file import read_policy_file
-from hebbes.programs.sweeps.sweep_options import SWEEPS
 from hebbes.training import run_folder
 from hebbes.training.background_films import VIDEOS
 from hebbes.training.prepare import prepare
@@ -17,7 +17,14 @@ from hebbes.training.run import execute
 from hebbes.training.run_folder import RunFiles
 from hebbes.training.run_options import RESERVED_NAMES
 from hebbes.training.run_status import read_status
-from hebbes.training.saved_runs import KEPT, find_run_folders, list_kept_files, list_policy_files, read_saved_run
+from hebbes.training.saved_runs import (
+    KEPT,
+    SWEEPS,
+    find_run_folders,
+    list_kept_files,
+    list_policy_files,
+    read_saved_run,
+)
 from tests.training.scripted_runs import make_scripted_config, train
 
 
@@ -86,6 +93,18 @@ def test_a_folder_stands_for_the_best_policy_of_each_run(tmp_path, capsys):
         list_policy_files([str(tmp_path / "b")])
 
 
+def test_sweeps_are_left_out_of_a_folder_with_other_runs(tmp_path, capsys):
+    for name in ("a", "sweeps/cem/trial0", "sweeps/cem/trial1"):
+        make_run(tmp_path / name, "best.dat")
+    trials = [str(tmp_path / "sweeps" / "cem" / name / "best.dat") for name in ("trial0", "trial1")]
+    assert list_policy_files([str(tmp_path)]) == [str(tmp_path / "a" / "best.dat")]
+    assert capsys.readouterr().err == f"left out  2 runs of sweeps in {tmp_path}: name their folders too\n"
+    assert list_policy_files([str(tmp_path / "sweeps")]) == trials
+    shutil.rmtree(tmp_path / "a")
+    assert list_policy_files([str(tmp_path)]) == trials
+    assert capsys.readouterr().err == ""
+
+
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     return train(make_scripted_config(tmp_path_factory.mktemp("weights"), seed=3, generations=1))
@@ -97,6 +116,15 @@ def test_a_saved_run_is_read_without_its_weights(trained):
     found = run.header.units, run.header.env_steps, run.header.seconds, run.header.best_score
     progress = checkpoint.progress
     assert found == (progress.units, progress.env_steps, progress.seconds, progress.best.score)
+
+
+def test_env_steps_at_the_start_of_episodes_belong_to_the_environment(trained, tmp_path):
+    checkpoint, _ = load_newest_checkpoint(trained / "checkpoint")
+    (tmp_path / "checkpoint").mkdir()
+    options = {**checkpoint.config, "settle_steps": 3, "fire_reset": True}
+    save_checkpoint(tmp_path / "checkpoint", replace(checkpoint, config=options))
+    found = describe_environment(read_saved_run(tmp_path).spec)
+    assert found == describe_environment(read_saved_run(trained).spec) + " settle{'num_steps': 3} fire_reset"
 
 
 def test_an_older_checkpoint_takes_the_place_of_a_damaged_one(trained, tmp_path):

@@ -15,8 +15,6 @@ from hebbes.registry.lookup import list_names
 from hebbes.training.config import TrainConfig, make_config
 from hebbes.training.owners import INCIDENTAL, OwnedOption, choose_names, find_trainer, list_part_kinds
 
-SWEEPS = "sweeps"
-"""The folder of the sweeps of an environment, next to its runs."""
 SWEEP_YAML = "sweep.yaml"
 """The file in a sweep's folder that says what its trials are. Its id is in the storage too."""
 TRIAL = "trial"
@@ -29,7 +27,11 @@ SEARCHED = "search "
 class SweepOptions:
     """Options of a sweep. All others are those of its trials."""
 
-    trainer: str = option("static", "what trains: the programs' train_TRAINER.py", choices=tuple(list_names("trainer")))
+    trainer: str = option(
+        "static",
+        "which program trains: train_static.py, train_hebbian.py or train_hybrid.py",
+        choices=tuple(list_names("trainer")),
+    )
     trials: int = option(30, "trials in total, by all processes; more can be asked for later", range="in [1, 100000]")
     storage: str | None = option(
         None, "URL of the database with the trials, as sqlite:///sweep.db (default: study.db in the sweep's folder)"
