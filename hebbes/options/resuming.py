@@ -1,7 +1,7 @@
 """The options of a resumed run: those of its newest checkpoint, and flags that a resume may change."""
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -13,10 +13,10 @@ from hebbes.files.option_file import CONFIG_YAML, read_yaml
 from hebbes.options.option_reader import OptionReader
 from hebbes.options.sources import DECIDING, Source, SourceReader, find_deciding_options
 from hebbes.options.texts import GivenOption, format_options
-from hebbes.registry.former_names import find_current_class_name, rename_saved_options
+from hebbes.registry.former_names import find_current_class_name, find_current_option_name, rename_saved_options
 from hebbes.registry.lookup import check_allowed, find_class, import_users_module, list_names
 from hebbes.training.config import TrainConfig, find_users_modules, make_config
-from hebbes.training.owners import AUTO, OwnedOption, list_all_owners, list_part_kinds, shorten_names
+from hebbes.training.owners import AUTO, OwnedOption, choose_names, list_all_owners, list_part_kinds, shorten_names
 from hebbes.training.program_words import list_program_words
 
 PLACE = ("folder", "run_name")
@@ -125,7 +125,7 @@ def _read_saved_options(trainer: str, folder: Path, imports: Sequence[str]) -> d
     return saved
 
 
-def _check_belongs(trainer: str, saved: Mapping[str, Any], options: Iterable[OwnedOption], folder: Path) -> None:
+def _check_belongs(trainer: str, saved: Mapping[str, Any], options: Collection[OwnedOption], folder: Path) -> None:
     """ValueError if config.yaml has other options than the newest checkpoint, so that one is of another run.
 
     Only those are compared that no resume may change and that do not say where the run is. A file that is missing says
@@ -137,11 +137,13 @@ def _check_belongs(trainer: str, saved: Mapping[str, Any], options: Iterable[Own
     except ValueError as error:
         raise ValueError(f"resume {folder}: {error}; move it away") from error
     written = rename_saved_options(given)
-    fixed = {name for each in options if not _may_change(each) for name in (each.short_name, each.full_name)}
-    for name in sorted(fixed.difference(PLACE) & saved.keys() & given.keys()):
-        if saved[name] != written[name]:
+    fixed, saved_as = [each for each in options if not _may_change(each)], choose_names([*options])
+    names = {name: saved_as[each.key] for each in fixed for name in (each.short_name, each.full_name)}
+    for spelled in sorted(given):
+        name = names.get(find_current_option_name(spelled, names), "")
+        if name in saved and name not in PLACE and saved[name] != written[spelled]:
             raise ValueError(
-                f"resume {folder}: {name} is {saved[name]!r} in the newest checkpoint and {written[name]!r} in "
+                f"resume {folder}: {name} is {saved[name]!r} in the newest checkpoint and {written[spelled]!r} in "
                 f"{CONFIG_YAML}: one of them was edited, or is of another run; if the checkpoint is right, "
                 f"move {CONFIG_YAML} away"
             )

@@ -98,14 +98,14 @@ def rename_saved_options(options: Mapping[str, Any]) -> dict[str, Any]:
     lack = {name: value for name, value in MISSING_OPTIONS.items() if name.replace("stop_", "stop.") not in options}
     renamed = rename_classes({**lack, **options})
     for name in ("wrappers", "gymnasium_wrappers"):
-        if name in renamed:
+        if isinstance(renamed.get(name), list | tuple):
             renamed[name] = [_rename_arguments_in_entry(entry) for entry in renamed[name]]
     return renamed
 
 
 def _rename_arguments_in_entry(entry: Any) -> Any:
     if isinstance(entry, dict):
-        return {name: rename_arguments(name, arguments) for name, arguments in entry.items()}
+        return {name: rename_arguments(name, arguments or {}) for name, arguments in entry.items()}
     return entry
 
 

@@ -4,7 +4,7 @@ Objects that were tried are thrown away, so a trial changes nothing in the run. 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from copy import deepcopy
 from inspect import signature
 from numbers import Integral
 from typing import Any, TypeVar
@@ -46,38 +46,46 @@ def try_policy(
         return
     with convert_errors("policy", name):
         count = 3 if policy.num_outputs == 2 else 2  # so that transposed outputs have another shape
-        allowed = (count, policy.num_outputs)
+        members, allowed = range(count), (count, policy.num_outputs)
         check_finite_row("initial_params", weights, policy.layout)
-        rows = np.repeat(weights[np.newaxis], count, axis=0)
+        rows = weights + np.arange(count, dtype=np.float32)[:, np.newaxis] / 10
         seen = np.repeat(observation[np.newaxis], count, axis=0)
-        outputs = _act_once(policy, rows, seen, buffers)
+        if seen.dtype.kind == "f":  # a whole number may be an index
+            seen = seen + np.arange(count, dtype=seen.dtype).reshape(-1, *[1] * (seen.ndim - 1))
+        outputs = _act(policy, rows, seen, members, buffers)
         if not (is_plain_array(outputs) and outputs.dtype.kind == "f" and outputs.shape == allowed):
             raise ValueError(f"act must return floats of shape {allowed} for {count} members, got {_describe(outputs)}")
-        if not np.isfinite(outputs).all():
+        if not np.isfinite(outputs[0]).all():
             raise ValueError("act must return finite numbers, and does not for an observation of zeros")
-        _check_members_alone(policy, rows, seen, buffers)
+        alone = [_act(policy, rows[[each]], seen[[each]], [each], buffers) for each in members]
+        if not _are_close(outputs, np.concatenate(alone)):
+            raise ValueError("act must give a member the same outputs alone as among others: does it mix members?")
         if rank:
             factors = policy.layout.make_factor_layout(rank)
             noise = np.zeros((count, factors.num_params), np.float32)
-            _act_once(policy, LowRankWeights(weights, noise, policy.layout, factors), seen, buffers)
+            _act(policy, LowRankWeights(weights, noise, policy.layout, factors), seen, members, buffers)
 
 
-def _act_once(
-    policy: Policy, weights: Weights, observations: Shaped[np.ndarray, "members *shape"], buffers: Buffers
+def _act(
+    policy: Policy, weights: Weights, seen: Shaped[np.ndarray, "members ..."], members: Sequence[int], buffers: Buffers
 ) -> Float32[np.ndarray, "members outputs"]:
-    """The outputs of members at the start of their episodes."""
-    count = len(observations)
-    rngs = [make_generator(0, Purpose.TEST, member=member) for member in range(count)]
+    """The outputs of these members at the start of their episodes; ValueError if their state or weights are wrong."""
+    before = [each.copy() for each in _list_arrays(weights)]
+    rngs = [make_generator(0, Purpose.TEST, member=member) for member in members]
     state = policy.initial_state(weights, rngs, buffers)
-    _check_state(state, count)
-    return policy.act(weights, observations, np.zeros(count, np.float32), state, buffers)
+    _check_state(state, len(members))
+    arguments = weights, seen, np.zeros(len(members), np.float32), state, buffers
+    outputs = deepcopy(policy.act(*arguments))
+    policy.act(*arguments)  # in which a plastic policy learns
+    if not all(map(np.array_equal, before, _list_arrays(weights))):
+        raise ValueError("act must not change the weights: a state that changes them needs a copy")
+    return outputs
 
 
-def try_strategy(name: str, make: Callable[[], Strategy], layout: Layout) -> None:
-    """Asks a user's strategy for its mean, state and first population; ValueError if it breaks the contract."""
+def try_strategy(name: str, strategy: Strategy, layout: Layout) -> Population:
+    """The strategy's first population; ValueError if a user's breaks the contract."""
     if not is_users_class(name):
-        return
-    strategy = make()
+        return strategy.ask(0)
     with convert_errors("strategy", name):
         _check_parameters(strategy.tell, "population", "results")
         check_finite_row("mean", strategy.mean, layout)
@@ -91,6 +99,7 @@ def try_strategy(name: str, make: Callable[[], Strategy], layout: Layout) -> Non
             if not is_plain_array(member):
                 raise ValueError(f"weights of the population must be an array, got {_describe(member)}")
             check_finite_row("weights of the population's member 0", member[0], layout)
+        return population
 
 
 def try_growth(name: str, strategy: Strategy, first: Population) -> None:
@@ -136,18 +145,6 @@ def call_part(
     return returned
 
 
-def check_unit_result(source: str, result: Any) -> UnitResult:
-    """What a trainer's unit has returned, in Python's numbers; TrainingError that names the source for anything else.
-
-    A checkpoint could not hold other numbers, and metrics.csv no other names.
-    """
-    try:
-        _check_unit_result(result)
-    except ValueError as error:
-        raise TrainingError(f"{source}: {error}") from error
-    return replace(result, env_steps=int(result.env_steps), metrics=_make_floats(result.metrics))
-
-
 def check_finite_row(what: str, row: Any, layout: Layout) -> None:
     """ValueError if this is not a row of finite parameters for the layout."""
     check_row(what, row, layout)
@@ -172,33 +169,6 @@ def check_row(what: str, row: Any, layout: Layout) -> None:
     length = layout.num_params
     if not (is_plain_array(row) and row.dtype == np.float32 and row.shape == (length,)):
         raise ValueError(f"{what} must be float32 of shape ({length},), got {_describe(row)}")
-
-
-def _check_members_alone(
-    policy: Policy,
-    rows: Float32[np.ndarray, "members params"],
-    seen: Shaped[np.ndarray, "members ..."],
-    buffers: Buffers,
-) -> None:
-    """ValueError if a member's outputs depend on the other members of its chunk."""
-    members = list(range(len(rows)))
-    rows = rows + np.array(members, np.float32)[:, np.newaxis] / 10
-    if seen.dtype.kind == "f":  # a whole number may be an index
-        seen = seen + np.array(members, seen.dtype).reshape(-1, *[1] * (seen.ndim - 1))
-
-    def act(some: Sequence[int]) -> np.ndarray:
-        taken, rngs = rows[some], [make_generator(0, Purpose.TEST, member=member) for member in some]
-        state = policy.initial_state(taken, rngs, buffers)
-        arguments = taken, seen[some], np.zeros(len(some), np.float32), state, buffers
-        outputs = policy.act(*arguments).copy()
-        policy.act(*arguments)  # in which a plastic policy learns
-        if not np.array_equal(taken, rows[some]):
-            raise ValueError("act must not change the weights: a state that changes them needs a copy")
-        return outputs
-
-    together, alone = act(members), np.concatenate([act([member]) for member in members])
-    if not _are_close(together, alone):
-        raise ValueError("act must give a member the same outputs alone as among others: does it mix members?")
 
 
 def _check_state(state: State, count: int) -> None:
@@ -251,7 +221,8 @@ def check_trainer_state(state: Any) -> None:
             raise ValueError(f"segments of get_state must be Segments, got {_describe(segment)} for {name!r}")
 
 
-def _check_unit_result(result: Any) -> None:
+def check_unit_result(result: Any) -> None:
+    """ValueError if this is not what `Trainer.advance` must return: a checkpoint and metrics.csv hold nothing else."""
     if not isinstance(result, UnitResult):
         raise ValueError(f"advance must return a UnitResult (hebbes/contracts/trainer.py), got {_describe(result)}")
     if not isinstance(result.env_steps, Integral) or result.env_steps < 0:
@@ -270,11 +241,6 @@ def check_metrics(metrics: Any) -> None:
             raise ValueError(f"metrics must have names without commas and line breaks, got {each!r}")
         if not _is_number(value):
             raise ValueError(f"metrics must be numbers, got {_describe(value)} for {each!r}")
-
-
-def _make_floats(metrics: Mapping[str, Any]) -> dict[str, float]:
-    """The metrics as Python's numbers: loggers may know no others."""
-    return {name: float(value) for name, value in metrics.items()}
 
 
 def _is_number(value: Any) -> bool:

@@ -62,8 +62,7 @@ class Evolution(Trainer):
         self.num_units = self._options.generations
         measure_evolution(config, self._policy).check_state()
         make_strategy = partial(_make_strategy, config, self._policy.layout, weights)
-        try_strategy(self._options.strategy, make_strategy, self._policy.layout)
-        _check_start(config, make_strategy())  # one that is thrown away, because asking may change it
+        _check_start(config, make_strategy(), self._policy.layout)  # one that is thrown away: asking may change it
         self.strategy = make_strategy()
         self._constants = {name: array for name, array in buffers.items() if name not in NORMALIZATION_BUFFERS}
         self._moments = read_moments(buffers)
@@ -227,10 +226,10 @@ def _make_strategy(config: TrainConfig, layout: Layout, initial: Float32[np.ndar
     return strategy
 
 
-def _check_start(config: TrainConfig, strategy: Strategy) -> None:
+def _check_start(config: TrainConfig, strategy: Strategy, layout: Layout) -> None:
     """ValueError if nothing can be sampled, or if the population shall grow but cannot, or is too large for that."""
     try:
-        population = strategy.ask(0)
+        population = try_strategy(config.trainer_options.strategy, strategy, layout)
     except FloatingPointError as error:
         raise ValueError(f"strategy {config.trainer_options.strategy} cannot start: {error}") from None
     if config.trainer_options.num_interactions is not None:

@@ -167,11 +167,17 @@ def _draw_learning_curve(run: Run, console: Console, shown: Path) -> bool:
     folder, metrics, curve = run.folder, run.folder / METRICS_CSV, run.folder / LEARNING_CURVE
     if not (metrics.exists() and metrics.stat().st_size):
         return True
-    is_new = curve.is_file() and curve.stat().st_mtime_ns >= metrics.stat().st_mtime_ns
+    drawn_from = metrics.stat().st_mtime_ns
     title = f"{run.config.environment.id}: {make_printable('/'.join(folder.parts[-2:]))}"
     note = describe_episode_cap(run.task.environment, run.config.training.max_episode_steps)
+
+    def draw() -> None:
+        plot_learning_curve(folder, curve, title, note)
+        os.utime(curve, ns=(drawn_from, drawn_from))  # when it was drawn says nothing if a clock was changed
+
+    is_new = curve.is_file() and curve.stat().st_mtime_ns == drawn_from
     with console.phase("drawing the learning curve"):
-        is_drawn = is_new or try_to_write("learning curve", lambda: plot_learning_curve(folder, curve, title, note))
+        is_drawn = is_new or try_to_write("learning curve", draw)
     for weights in sorted(folder.glob("*.dat")):
         console.print_message(f"weights         {shown / weights.name}")
     console.print_message(f"log             {shown / metrics.name}")

@@ -23,6 +23,7 @@ from hebbes.files.folder_lock import lock_folder
 from hebbes.files.option_file import CONFIG_YAML, read_yaml
 from hebbes.files.policy_file import SavedPolicy, save_policy
 from hebbes.files.zoo import find_in_zoo
+from hebbes.recording.metrics import MetricsWriter
 from hebbes.training.config import TrainConfig
 from hebbes.training.owners import INCIDENTAL
 from hebbes.training.program_words import hide_passwords, list_program_words
@@ -216,7 +217,7 @@ class RunFiles:
         for folder in (run.folder, run.folder / KEPT):
             delete_leftovers(folder)
 
-    def save(self, checkpoint: Checkpoint) -> None:
+    def save(self, checkpoint: Checkpoint, metrics: MetricsWriter) -> None:
         """Writes the checkpoint first, so that no policy file is ever newer than it; OSError if a write fails.
 
         Kept policies of earlier units that could not be written are tried again.
@@ -225,6 +226,8 @@ class RunFiles:
         if any(units % every == 0 for every in self._run.config.run.keep_intervals):
             self._due[units] = checkpoint.latest, checkpoint.conditions
             self._due = dict([*self._due.items()][-MOST_DUE:])
+        self._check_folder()
+        metrics.sync()  # no checkpoint has more units than there are rows
         save_checkpoint(self._run.folder / checkpoints.FOLDER, checkpoint)
         best = checkpoint.progress.best
         if best is not None and best is not self._best:
@@ -232,15 +235,22 @@ class RunFiles:
             self._best = best
         if units:
             self._save_policy(LATEST, checkpoint.latest, checkpoint.conditions)
+        errors = []
         for due, (snapshot, conditions) in list(self._due.items()):
             try:
                 _make_folders(self._run.folder / KEPT)
                 self._save_policy(f"{KEPT}/{due:08}.dat", snapshot, conditions)
-            except OSError:
-                if due == units:
-                    raise
-            else:
                 del self._due[due]
+            except OSError as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
+
+    def _check_folder(self) -> None:
+        """OSError if another folder has the name of the run's, which was moved away: it may be that of another run."""
+        folder, lock = self._run.folder, self._run.lock
+        if lock is not None and not os.path.samestat(os.fstat(lock), folder.stat()):
+            raise OSError(errno.ESTALE, "Another folder has taken this name", str(folder), None, str(folder))
 
     def _save_policy(self, name: str, snapshot: Snapshot, conditions: Mapping[str, str]) -> None:
         config, task = self._run.config, self._run.task

@@ -1,5 +1,6 @@
 """RunOptions: what a run is called, where its files are, and what it writes and when."""
 
+import os
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -103,9 +104,6 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         check_options(self)
-        for name in ("folder", "run_name", "init_from"):
-            if not _can_be_encoded(getattr(self, name) or ""):  # config.yaml holds it
-                raise ValueError(f"{name} must be a text in UTF-8, got {getattr(self, name)!r}")
         if self.run_name is not None and not _is_folder_name(self.run_name):
             raise ValueError(
                 f"run_name must be a plain folder name of at most {MAX_NAME_BYTES} bytes, and not one of "
@@ -118,14 +116,6 @@ class RunOptions:
         check_seeds(self.seed, self.seeds)
 
 
-def _can_be_encoded(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def _is_folder_name(name: str) -> bool:
-    is_plain = re.fullmatch(r"(?!\.)[^/\x00-\x1f]+", name) and len(name.encode()) <= MAX_NAME_BYTES
+    is_plain = re.fullmatch(r"(?!\.)[^/\x00-\x1f]+", name) and len(os.fsencode(name)) <= MAX_NAME_BYTES
     return bool(is_plain) and name not in RESERVED_NAMES

@@ -164,9 +164,12 @@ def test_they_stay_out_of_the_statistics_of_the_observations(make_huge_config):
 def refuse_saves(monkeypatch, refuse):
     """Calls `refuse(units)`, which may raise, before each save."""
     save = RunFiles.save
-    monkeypatch.setattr(
-        RunFiles, "save", lambda self, checkpoint: (refuse(checkpoint.progress.units), save(self, checkpoint))
-    )
+
+    def refuse_or_save(self, checkpoint, metrics):
+        refuse(checkpoint.progress.units)
+        save(self, checkpoint, metrics)
+
+    monkeypatch.setattr(RunFiles, "save", refuse_or_save)
 
 
 def forbid(units):

@@ -246,3 +246,22 @@ def test_printing_the_options_of_a_run_does_not_run_it(tmp_path, capsys):
         parse_config("static", ["--resume", str(folder), *IMPORT, "--generations", "7", "--print_config"], "")
     assert ended.value.code == 0
     assert "generations: 7\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "name"),
+    [
+        ("population_size: 8", "popsize: 9", "population_size"),
+        ("population_size: 8", "openai_es.population_size: 9", "population_size"),
+        ("wrappers: []", "wrappers:", "wrappers"),
+        ("wrappers: []", "wrappers: 5", "wrappers"),
+        ("wrappers: []", "wrappers: [{early_stop: }]", "wrappers"),
+    ],
+)
+def test_an_edited_config_file_is_named_however_the_option_is_spelled(tmp_path, before, after, name):
+    folder = train(make_scripted_config(tmp_path, generations=1, population_size=8))
+    text = (folder / "config.yaml").read_text()
+    assert f"\n{before}\n" in text
+    (folder / "config.yaml").write_text(text.replace(f"\n{before}\n", f"\n{after}\n"))
+    with pytest.raises(ValueError, match=f"^resume {folder}: {name} is .* in the newest checkpoint and .* in config"):
+        resume(folder, generations=2)

@@ -174,11 +174,11 @@ def test_interrupted_in_the_last_save_it_is_saved_all_the_same(tmp_path, monkeyp
     (run,) = prepare(make_scripted_config(tmp_path, eval_every=100, checkpoint_every=100))
     save, struck = RunFiles.save, []
 
-    def interrupt_once(self, checkpoint):
+    def interrupt_once(self, checkpoint, metrics):
         if checkpoint.progress.units == 9 and not struck:
             struck.append(True)
             raise KeyboardInterrupt
-        save(self, checkpoint)
+        save(self, checkpoint, metrics)
 
     monkeypatch.setattr(RunFiles, "save", interrupt_once)
     with pytest.raises(KeyboardInterrupt):

@@ -36,6 +36,20 @@ def test_what_could_not_be_written_is_not_listed(config, capsys):
     assert [Path(path).name for path in listed] == ["best.dat", "latest.dat", "metrics.csv"]
 
 
+def test_the_learning_curve_is_drawn_again_whatever_the_clock_says(config):
+    folder = train(config)
+    curve = folder / "learning_curve.png"
+    curve.write_text("old")
+    os.utime(curve, (2**33, 2**33))
+    resume(folder, generations=4)
+    assert curve.read_bytes()[:4] == b"\x89PNG"
+    drawn = curve.stat()
+    curve.write_text("of this training")
+    os.utime(curve, ns=(drawn.st_mtime_ns, drawn.st_mtime_ns))
+    resume(folder)
+    assert curve.read_text() == "of this training"  # no row is new
+
+
 def test_the_test_after_training_on_a_cluster_uses_the_cores_of_this_machine(config, monkeypatch):
     played, play = [], final_test.play
     monkeypatch.setattr(final_test, "play", lambda *args, **options: played.append(options) or play(*args, **options))
@@ -54,7 +68,7 @@ def test_a_test_that_cannot_be_saved_is_reported(config, capsys):
 
 def test_a_missing_best_policy_is_one_line_and_no_traceback(config, monkeypatch):
     (prepared,) = prepare(change(config, test_episodes=1, generations=1))
-    monkeypatch.setattr(RunFiles, "save", lambda files, checkpoint: None)
+    monkeypatch.setattr(RunFiles, "save", lambda files, checkpoint, metrics: None)
     with pytest.raises(TrainingError, match=r"no test: .*best.dat: no such file"):
         execute(prepared)
 

@@ -3,6 +3,7 @@
 import os
 import shutil
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,9 @@ import pytest
 from hebbes.environments.environment_spec import describe_environment
 from hebbes.files.checkpoint import FOLDER, load_newest_checkpoint, save_checkpoint
 from hebbes.files.policy_file import read_policy_file
+from hebbes.recording.metrics import MetricsWriter
 from hebbes.training import run_folder
+from hebbes.training.advice import TrainingError
 from hebbes.training.background_films import VIDEOS
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
@@ -25,7 +28,7 @@ from hebbes.training.saved_runs import (
     list_policy_files,
     read_saved_run,
 )
-from tests.training.scripted_runs import make_scripted_config, train
+from tests.training.scripted_runs import make_scripted_config, resume, train
 
 
 def make_run(folder, *files):
@@ -154,6 +157,13 @@ def test_a_time_that_no_float_holds_is_damage(trained, tmp_path):
     assert read_status(tmp_path).state == "damaged"
 
 
+def test_names_that_are_not_utf_8_are_as_good_as_others(tmp_path):
+    folder = train(make_scripted_config(tmp_path / "a\udcff", run_name="b\udcff", generations=1))
+    assert folder == tmp_path / "a\udcff" / "Scripted-v0" / "b\udcff"
+    assert list_policy_files([str(tmp_path)]) == [str(folder / "best.dat")]
+    assert resume(folder, generations=2) == folder and read_saved_run(folder).header.units == 2
+
+
 def test_a_policy_to_keep_is_written_later_if_something_is_in_its_place(tmp_path, monkeypatch):
     save = RunFiles.save
     (run,) = prepare(make_scripted_config(tmp_path, generations=4, keep_every=1))
@@ -167,9 +177,9 @@ def test_a_policy_to_keep_is_written_later_if_something_is_in_its_place(tmp_path
 
     weights = []
 
-    def note_and_save(self, checkpoint):
+    def note_and_save(self, checkpoint, metrics):
         weights.append(checkpoint.latest.weights)
-        save(self, checkpoint)
+        save(self, checkpoint, metrics)
 
     monkeypatch.setattr(RunFiles, "save", note_and_save)
     assert execute(run, obstruct).is_complete
@@ -181,9 +191,39 @@ def test_a_policy_to_keep_is_written_later_if_something_is_in_its_place(tmp_path
 def test_one_that_can_never_be_written_prevents_no_other(tmp_path):
     (run,) = prepare(make_scripted_config(tmp_path, generations=4, keep_every=1))
     (run.folder / KEPT / "00000002.dat" / "in the way").mkdir(parents=True)
-    assert execute(run).folder == run.folder
+    with pytest.raises(TrainingError, match=f"could not be saved: .*: {run.folder}/kept/00000002.dat$"):
+        execute(run)
     kept = sorted(path.name for path in (run.folder / KEPT).iterdir() if path.is_file())
     assert kept == [f"{number:08}.dat" for number in (0, 1, 3, 4)]
+
+
+def test_none_is_lost_while_metrics_cannot_be_written(tmp_path, monkeypatch):
+    (run,) = prepare(make_scripted_config(tmp_path, generations=5, keep_every=1))
+    sync = MetricsWriter.sync
+
+    def refuse_at_first(self):
+        if read_saved_run(run.folder).header.units < 1 and next(tries) < 3:
+            raise OSError(28, "No space left on device")
+        sync(self)
+
+    tries = count()
+    monkeypatch.setattr(MetricsWriter, "sync", refuse_at_first)
+    assert execute(run).is_complete
+    assert [path.name for path in list_kept_files(run.folder)] == [f"{number:08}.dat" for number in range(6)]
+
+
+def test_a_run_writes_nothing_into_another_folder_that_has_taken_its_name(tmp_path):
+    (run,) = prepare(make_scripted_config(tmp_path, generations=4))
+
+    def replace_folder(row):
+        if row["generation"] == 2:
+            run.folder.rename(tmp_path / "moved")
+            run.folder.mkdir()
+
+    with pytest.raises(TrainingError, match=f"could not be saved: Another folder has taken this name: {run.folder}$"):
+        execute(run, replace_folder)
+    assert list(run.folder.iterdir()) == []
+    assert load_newest_checkpoint(tmp_path / "moved" / "checkpoint")[0].progress.units == 1
 
 
 def test_only_the_latest_that_could_not_be_written_are_tried_again(tmp_path, monkeypatch):
