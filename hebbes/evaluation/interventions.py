@@ -179,7 +179,7 @@ def intervene(policy: Policy, name: str, value: Any, max_episode_steps: int | No
     ValueError if it is not plastic, if the intervention cannot have the value, or if no episode reaches its env step.
     """
     if not isinstance(policy, Hebbian):
-        raise ValueError(f"{name} is for plastic policies, and this is {type(policy).__name__}")
+        raise ValueError(f"{name} is for hebbian policies, and this is {type(policy).__name__}")
     intervened = INTERVENTIONS[name](policy, value)
     if max_episode_steps is not None and getattr(intervened, "at", -1) >= max_episode_steps:
         raise ValueError(f"{name} must be < max_episode_steps {max_episode_steps}, got {value}")

@@ -102,8 +102,8 @@ def read_policy_file(path: str | Path, allow_imports: Sequence[str] = ()) -> Sav
         path = find_in_zoo(path)
         if is_torch_file(path):
             raise ValueError(
-                "written by torch.save, which keeps only numbers: give --environment and --policy with it; "
-                "`hebbes import` makes a policy file of learning rules"
+                "written by torch.save, which keeps only numbers: `hebbes import` makes a policy file of "
+                "learning rules, and evaluate_static and compare play others, with --environment and --policy"
             )
         with open_regular_file(path, MAX_FILE_BYTES, _LARGER) as file:
             header, listing = peek(file.read(8 + MAX_HEADER_BYTES), "policy", _ENTRIES)

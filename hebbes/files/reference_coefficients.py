@@ -44,12 +44,12 @@ def convert_reference_coefficients(
         evolved = np.concatenate([coefficients[:num_kernel], evolved.ravel()])
         coefficients = coefficients[num_kernel:]
     if coefficients.shape not in (expected, (prod(expected),)):
-        kernels = (
-            f", or {num_kernel + prod(expected)} numbers, the first {num_kernel} for kernels" if num_kernel else ""
-        )
+        kernels = f", or {num_kernel + prod(expected)} numbers, the first {num_kernel} for kernels" * bool(num_kernel)
         raise ValueError(f"coefficients: got shape {coefficients.shape}, {policy.hebb_rule} takes {expected}{kernels}")
     if evolved.size != num_evolved:
-        raise ValueError(f"evolved: got {evolved.size} parameters, the network has {num_evolved}")
+        raise ValueError(
+            f"path_coev: got {evolved.size} numbers, the network has {num_evolved} (more with init_weights coevolve)"
+        )
     row = np.empty(layout.num_params, np.float32)
     row[:num_evolved] = evolved.ravel()
     table, first = coefficients.reshape(expected), 0

@@ -45,7 +45,7 @@ class HebbianEvaluateConfig(EvaluateConfig):
         """Raises ValueError if there are interventions or plots, but no plastic policy."""
         requested = [name for name in (*INTERVENTIONS, "plots") if getattr(self, name)]
         if requested and not any(isinstance(policy, Hebbian) for policy in policies.values()):
-            raise ValueError(f"{requested[0]} is for plastic policies, and there is none in {', '.join(policies)}")
+            raise ValueError(f"{requested[0]} is for hebbian policies, and there is none in {', '.join(policies)}")
 
     def make_variants(self, path: str, policy: Policy, longest: int | None) -> dict[str, Policy]:
         """The intact policy of a file, under "", and if it is plastic, one policy for each intervention.

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeAlias
 
+from hebbes.contracts.option import find_unused_options, get_default, get_flag_name, list_options
 from hebbes.options.texts import format_options
 from hebbes.registry.former_names import rename_options
 from hebbes.registry.lookup import list_names
@@ -21,12 +22,12 @@ Method: TypeAlias = Mapping[str, str]
 
 def find_method(options: Mapping[str, Any]) -> Method:
     """The method of a run with these options, by the names under which its files have them."""
-    texts = format_options(rename_options(options, _map_options()))
+    options = rename_options(options, _map_options())
     loggers = _list_loggers(options)
     return {
         name: " ".join(values)
-        for name, values in texts
-        if name.rpartition(".")[0] not in loggers and _belongs(name, values)
+        for name, values in format_options(options)
+        if name.rpartition(".")[0] not in loggers and _belongs(name, values, options)
     }
 
 
@@ -38,13 +39,20 @@ def _list_loggers(options: Mapping[str, Any]) -> set[str]:
     return {name.rpartition(":")[2] for name in names if isinstance(name, str)} - {""}
 
 
-def _belongs(name: str, values: Sequence[str]) -> bool:
-    """Whether an option is part of the method."""
+def _belongs(name: str, values: Sequence[str], options: Mapping[str, Any]) -> bool:
+    """Whether an option is part of the method. One without effect is not: policy files lack it."""
     if name == START:
         return values != ["none"]
     found = _map_options().get(name, [])
     is_incidental = [each.owner.kind in INCIDENTAL or each.field.metadata.get("changeable") for each in found]
-    return not found or not all(is_incidental)
+    return not found or not (all(is_incidental) or all(_is_unused(each, options) for each in found))
+
+
+def _is_unused(option: OwnedOption, options: Mapping[str, Any]) -> bool:
+    """Whether an option has no effect next to the others."""
+    declared = list_options(option.declared_in)
+    values = {each.name: options.get(get_flag_name(each), get_default(each)) for each in declared}
+    return option.field.name in find_unused_options(option.declared_in, values)
 
 
 def has_default(name: str, value: Any) -> bool:

@@ -104,7 +104,7 @@ def _format_group(config: EvaluateConfig, label: str, group: Group) -> str:
     seeds = f"seed {first}" if first == last else f"seeds {first} to {last}"
     intact = select_intact(group)
     backend = next(iter(intact.values())).entry.environment.backend
-    episodes = f"{config.episodes} episodes" + (" each" if first != last else "")
+    episodes = f"{config.episodes} episode{'s' * (config.episodes > 1)}" + (" each" if first != last else "")
     names = {number: make_printable(each.entry.path) for number, each in intact.items()}
     rows = {_format_row_name(*key): format_row(each.summary, each.faults) for key, each in group.items()}
     methods = _find_methods(group) if len(intact) > 1 else {}

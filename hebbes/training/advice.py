@@ -1,10 +1,8 @@
 """The error that stops a run, and the line at the end of its output that says what helps."""
 
 from collections.abc import Container
-from typing import Any
 
 from hebbes.contracts.engine import EPISODE_TIMEOUT, NONFINITE_OUTPUT, EngineError
-from hebbes.contracts.option import map_flags
 from hebbes.contracts.trainer import AllFailedError
 from hebbes.training.config import TrainConfig
 
@@ -40,25 +38,27 @@ def find_advice(error: BaseException) -> str:
     return error.advice if isinstance(error, TrainingError) else RESUME_ADVICE
 
 
-def advise_new_run(settings: Any) -> str:
+def advise_new_run(config: TrainConfig) -> str:
     """Advice for a run that diverged."""
-    return f"what helps      a new run with {_describe_other_settings(settings)}"
+    return f"what helps      a new run with {_describe_other_settings(config)}"
 
 
-def advise_environment_fix(reasons: Container[str], settings: Any) -> str:
+def advise_environment_fix(reasons: Container[str], config: TrainConfig) -> str:
     """Advice for a run whose members all failed for these reasons: they would fail again in the same environment."""
-    other = f"; or a new run with {_describe_other_settings(settings)}" if NONFINITE_OUTPUT in reasons else ""
-    return f"what helps      mend the environment, then {{resume}}{other}"
+    other = f"a new run with {_describe_other_settings(config)}; or " if NONFINITE_OUTPUT in reasons else ""
+    return f"what helps      {other}mend the environment, then {{resume}}"
 
 
 def explain_failure(unit: str, error: AllFailedError, config: TrainConfig) -> TrainingError:
     """What stops a run whose unit of this name has failed."""
     by_the_clock = EPISODE_TIMEOUT in error.faults  # another time they may be quicker
-    advice = RESUME_ADVICE if by_the_clock else advise_environment_fix(error.faults, config.settings)
+    advice = RESUME_ADVICE if by_the_clock else advise_environment_fix(error.faults, config)
     kind = DivergedError if NONFINITE_OUTPUT in error.faults else TrainingError
     return kind(f"{unit}: {error}", advice)
 
 
-def _describe_other_settings(settings: Any) -> str:
-    flags = [f"--{name}" for name in STEP_SIZES if name in map_flags(type(settings))]
-    return f"other step sizes ({', '.join(flags)})" if flags else "other options"
+def _describe_other_settings(config: TrainConfig) -> str:
+    names = {each.short_name for each in config.options}
+    flags = [f"--{name}" for name in STEP_SIZES if name in names]
+    sizes = f"other step sizes ({', '.join(flags)})" if flags else "other options"
+    return "another --normalization of plastic weights, or " * ("normalization" in names) + sizes

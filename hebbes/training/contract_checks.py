@@ -59,7 +59,9 @@ def try_policy(
             raise ValueError("act must return finite numbers, and does not for an observation of zeros")
         alone = [_act(policy, rows[[each]], seen[[each]], [each], buffers) for each in members]
         if not _are_close(outputs, np.concatenate(alone)):
-            raise ValueError("act must give a member the same outputs alone as among others: does it mix members?")
+            raise ValueError(
+                "act must give a member the same outputs alone as among others: does it mix them, or draw at random?"
+            )
         if rank:
             factors = policy.layout.make_factor_layout(rank)
             noise = np.zeros((count, factors.num_params), np.float32)

@@ -123,7 +123,7 @@ class Lifecycle:
                 metrics = {column: float(value) for column, value in result.metrics.items()}  # loggers know no others
                 return replace(result, env_steps=int(result.env_steps), metrics=metrics)
         except FloatingPointError as error:
-            raise DivergedError(f"{name}: {error}", advise_new_run(self._run.config.settings)) from error
+            raise DivergedError(f"{name}: {error}", advise_new_run(self._run.config)) from error
         except AllFailedError as error:
             raise explain_failure(name, error, self._run.config) from error
         except SegmentSizeError as error:

@@ -196,7 +196,7 @@ def test_returns_are_averaged_over_morphologies(tmp_path):
             {"intervention": ("leson", 0.5)},
             "intervention must be one of freeze_at, .*, did you mean 'lesion'",
         ),
-        ({"intervention": ("lesion", 0.5)}, "lesion is for plastic policies, and this is Linear"),
+        ({"intervention": ("lesion", 0.5)}, "lesion is for hebbian policies, and this is Linear"),
         ({"imports": "tests"}, "imports must be a list of names of packages, such as"),
         ({"imports": ["no_such_package"]}, "unknown|cannot import 'no_such_package'"),
     ],

@@ -167,8 +167,8 @@ def test_policies_that_the_reference_lacks_are_refused(tmp_path, policy, message
 def test_load_policy_says_what_a_file_of_torch_needs(tmp_path):
     for zipped in (True, False):
         assert expect_refusal(write_torch_file(tmp_path / "row.dat", ROW, zipped)) == (
-            "written by torch.save, which keeps only numbers: give --environment and --policy with it; "
-            "`hebbes import` makes a policy file of learning rules"
+            "written by torch.save, which keeps only numbers: `hebbes import` makes a policy file of learning rules, "
+            "and evaluate_static and compare play others, with --environment and --policy"
         )
 
 

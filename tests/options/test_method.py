@@ -2,6 +2,7 @@
 
 import pytest
 
+from hebbes.options.command_line import parse_config
 from hebbes.options.method import find_method, group_by_method
 from tests.options.test_users_classes import MINE
 from tests.training.scripted_runs import make_config
@@ -31,13 +32,23 @@ def test_options_of_a_foreign_file_may_make_no_sense(loggers):
     assert find_method({"sigma": 0.1, "loggers": loggers}) == {"sigma": "0.1"}
 
 
+def test_options_without_effect_are_no_part_of_it():
+    """A checkpoint has them, and a policy file does not."""
+    config = parse_config("hebbian", ["--environment", "CartPole-v1", "--learning_rate_schedule", "constant"], "")
+    options = config.as_options()
+    assert options["learning_rate_decay"] == 0.995 and "learning_rate_decay" not in config.list_used_options()
+    assert find_method(options) == find_method(config.list_used_options())
+    assert find_method({**options, "learning_rate_decay": 0.5}) == find_method(options)
+
+
 def test_where_a_search_starts_is_part_of_it():
     assert find(init_from="a.dat") != find()
     assert find(init_from="a.dat")["init_from"] == "a.dat"
 
 
 def test_files_of_earlier_versions_name_the_same_options():
-    assert find_method({"popsize_max": 3, "evolution.max_env_steps": 5}) == {"population_size_max": "3"}
+    earlier = {"popsize_max": 3, "num_interactions": 5, "evolution.max_env_steps": 5}
+    assert find_method(earlier) == {"population_size_max": "3", "num_interactions": "5"}
 
 
 def test_a_label_is_what_searches_and_what_differs_among_those_of_its_name():

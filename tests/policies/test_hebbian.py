@@ -96,7 +96,7 @@ def test_reference_coefficients_of_another_rule_or_network_are_refused():
         convert_reference_coefficients(policy, np.zeros((12, 3)), np.zeros(0))
     with pytest.raises(ValueError, match=r"takes \(91328, 2\), or 184018 numbers, the first 1362 for kernels"):
         convert_reference_coefficients(Hebbian((84, 84, 3), 3, hebb_rule="AD"), np.zeros(184_017), np.zeros(0))
-    with pytest.raises(ValueError, match="evolved: got 5 parameters, the network has 0"):
+    with pytest.raises(ValueError, match="path_coev: got 5 numbers, the network has 0"):
         convert_reference_coefficients(policy, np.zeros((12, 2)), np.zeros(5))
     with pytest.raises(ValueError, match=r"sharing must be synapse and hebb_rule one of A, .*, got layer and"):
         convert_reference_coefficients(Hebbian((2,), 2, sharing="layer"), np.zeros((12, 2)), np.zeros(0))

@@ -166,7 +166,7 @@ def test_files_are_checked_before_anything_is_played(files, tmp_path):
 def test_a_file_of_torch_save_plays_in_the_environment_named(tmp_path):
     path, row = tmp_path / "old.dat", np.random.default_rng(0).normal(size=4 * 3 + 3 * 2)
     torch.save(row, path)
-    with pytest.raises(ValueError, match="give --environment and --policy"):
+    with pytest.raises(ValueError, match="with --environment and --policy"):
         load_entries(make_config(str(path), environment="CartPole"))
     described = {"environment": "CartPole", "policy": "mlp", "hidden_sizes": (3,)}
     (entry,) = load_entries(make_config(str(path), **described))

@@ -246,7 +246,7 @@ def test_what_cannot_be_filmed_is_one_line_and_status_2(folder, tmp_path, refusa
     cases = [
         ([folder, "-o", tmp_path / "a.avi"], r"--output must name a \.mp4 or \.gif file, got '.*a\.avi'"),
         ([without_kept, "-o", tmp_path / "a.avi"], r"--output must name a"),
-        ([without_kept, "--lesion", "0.5"], "lesion is for plastic policies"),
+        ([without_kept, "--lesion", "0.5"], "lesion is for hebbian policies"),
         ([folder, "-o", tmp_path / "no" / "a.mp4"], "--output .*: the folder .*no does not exist"),
         (
             [folder, other, "--max_episode_steps", 9, "--import", "tests.scripted"],
@@ -254,7 +254,7 @@ def test_what_cannot_be_filmed_is_one_line_and_status_2(folder, tmp_path, refusa
         ),
         ([tmp_path / "empty"], "empty holds no run"),
         ([folder, "--damage", "left"], "left"),
-        ([folder, "--lesion", "0.5"], "lesion is for plastic policies"),
+        ([folder, "--lesion", "0.5"], "lesion is for hebbian policies"),
         ([folder, "--frames_per_second", "0"], r"frames_per_second must be in \[1, 100\], got 0"),
         ([], "runs must name folders of runs or policy files"),
     ]

@@ -95,8 +95,8 @@ def test_options_that_make_no_sense_are_refused(options, message):
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("static", {"freeze_at": (3,)}, "freeze_at is for plastic policies, and there is none in .*static.dat$"),
-        ("static", {"plots": "a"}, "plots is for plastic policies, and there is none in .*static.dat$"),
+        ("static", {"freeze_at": (3,)}, "freeze_at is for hebbian policies, and there is none in .*static.dat$"),
+        ("static", {"plots": "a"}, "plots is for hebbian policies, and there is none in .*static.dat$"),
         ("coevolved", {"init_weights": ("uni",)}, ".*coevolved.dat: init_weights cannot change from coevolve to uni"),
         ("plastic", {"lesion": (0.05,)}, ".*plastic.dat: lesion: got 0.05, which silences no neuron"),
         ("plastic", {"plots": __file__}, "plots .*evaluation.py: File exists"),

@@ -1,8 +1,12 @@
 """Curves on a page: lines end where a run has no value, and each column of the metrics has one place."""
 
+import json
+from unittest.mock import Mock
+
 import numpy as np
 
 from hebbes.programs.reports.curve_sections import GROUPS, SCORE, X
+from hebbes.programs.reports.plasticity_sections import _draw_changes
 from hebbes.recording.metrics import METRICS
 from hebbes.reporting.page.curve_charts import Line, make_curves_chart
 from hebbes.statistics.curves import Curve, RunCurve
@@ -49,3 +53,15 @@ def test_every_column_of_the_metrics_has_one_place():
     grouped = [name for names in GROUPS.values() for name in names]
     assert len(set(grouped)) == len(grouped)
     assert {*grouped, X, SCORE, "generation", "episode", "individual"} == set(METRICS)
+
+
+def test_updates_that_change_no_weight_are_gaps_on_a_logarithmic_scale():
+    changes = np.array([[1.0, 0.0], [0.0, 0.0], [0.5, 0.0]])
+    (chart,) = _draw_changes([Mock(changes=changes, updated_at=np.arange(3))])
+    assert chart.data["points"] | {"low": [], "high": []} == {
+        **{"line": ["layer 1"] * 3, "run": ["episode 1"] * 3, "low": [], "high": []},
+        **{"x": [0, 2, 2], "y": [1.0, None, 0.5]},
+    }
+    assert '"type": "log"' in json.dumps(chart.spec)
+    assert [row[-2:] for row in chart.table.rows] == [("0.50", "1.00")]
+    assert not list(_draw_changes([Mock(changes=np.zeros((3, 2)), updated_at=np.arange(3))]))

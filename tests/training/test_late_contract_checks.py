@@ -204,8 +204,8 @@ class OneNumber(BatchWrapper):
 @pytest.mark.parametrize(
     ("policy", "reason"),
     [
-        ("Centers", "act must give a member the same outputs alone as among others: does it mix members?"),
-        ("NormalizesByTheChunk", "act must give a member the same outputs alone as among others: does it mix members?"),
+        ("Centers", "act must give a member the same outputs alone as among others: does it mix them"),
+        ("NormalizesByTheChunk", "act must give a member the same outputs alone as among others: does it mix them"),
         ("Transposes", "act must return floats of shape (3, 2) for 3 members, got float32 of shape (2, 3)"),
         ("RefusesBuffers", "it needs a buffer"),
         ("LearnsInTheRows", "act must not change the weights: a state that changes them needs a copy"),

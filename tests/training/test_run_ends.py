@@ -13,11 +13,11 @@ from hebbes.files.policy_file import read_policy_file
 from hebbes.recording.base import RunLogger
 from hebbes.recording.metrics import read_metrics
 from hebbes.training import final_test
-from hebbes.training.advice import METRICS_ADVICE, RESUME_ADVICE, TrainingError, advise_environment_fix
+from hebbes.training.advice import METRICS_ADVICE, RESUME_ADVICE, TrainingError, advise_environment_fix, advise_new_run
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute, execute_all
 from hebbes.training.run_folder import RunFiles
-from tests.training.scripted_runs import change, make_scripted_config, meddle, read_outcome, resume, train
+from tests.training.scripted_runs import change, make_config, make_scripted_config, meddle, read_outcome, resume, train
 
 
 @pytest.fixture
@@ -109,8 +109,10 @@ def test_what_helps_is_the_last_line_of_a_run_that_was_stopped(config, capsys):
     for name in ("nan", "raise", "nan_reward"):  # of the environment: other step sizes would not help
         assert found[name].startswith("what helps      mend the environment, then python ")
         assert found[name].endswith(f"{name} --import tests.scripted")
-    either = advise_environment_fix({NONFINITE_OUTPUT: 3}, config.settings)
-    assert either == f"what helps      mend the environment, then {{resume}}; or {steps}"
+    either = advise_environment_fix({NONFINITE_OUTPUT: 3}, config)
+    assert either == f"what helps      {steps}; or mend the environment, then {{resume}}"
+    plastic = advise_new_run(make_config("hebbian", environment="CartPole-v1"))
+    assert plastic.startswith("what helps      a new run with another --normalization of plastic weights, or other ")
     assert found["clock"].startswith("what helps      mend the environment, ")  # time was not the reason
 
 

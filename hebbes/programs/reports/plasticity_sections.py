@@ -66,17 +66,19 @@ def _draw_weights(recordings: Sequence[WeightRecording]) -> Iterator[Chart]:
 
 
 def _draw_changes(recordings: Sequence[WeightRecording]) -> Iterator[Chart]:
-    """How fast the weights change in the first episode."""
-    if recordings and len(changes := recordings[0].changes):
-        env_steps = recordings[0].updated_at.astype(np.float64)
-        lines = [
-            Line(f"layer {number}", {"episode 1": RunCurve(env_steps, column)})
-            for number, column in enumerate(changes.T, 1)
-        ]
+    """How fast the weights change in the first episode. Layers that never change are left out."""
+    if not recordings:
+        return
+    env_steps, lines = recordings[0].updated_at.astype(np.float64), []
+    for number, changes in enumerate(recordings[0].changes.T, 1):
+        moved = changes > 0
+        if moved.any():
+            curve = RunCurve(env_steps[moved], changes[moved], gaps=env_steps[~moved])
+            lines.append(Line(f"layer {number}", {"episode 1": curve}))
+    if lines:
         title, labels = "Learning in episode 1", ("env step", "change of weight")
-        description = "Mean absolute change of a layer's weights by each update."
-        is_log = bool((changes > 0).all())
-        yield make_curves_chart(title, description, labels, lines, max_points=_MAX_POINTS, is_log=is_log)
+        description = "Mean absolute change of a layer's weights by each update. Gaps are updates that change nothing."
+        yield make_curves_chart(title, description, labels, lines, max_points=_MAX_POINTS, is_log=True)
 
 
 def _draw_coefficients(each: EvaluationResult, policy: Hebbian) -> Iterator[Chart]:
