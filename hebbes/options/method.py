@@ -45,7 +45,9 @@ def _belongs(name: str, values: Sequence[str], options: Mapping[str, Any]) -> bo
         return values != ["none"]
     found = _map_options().get(name, [])
     is_incidental = [each.owner.kind in INCIDENTAL or each.field.metadata.get("changeable") for each in found]
-    return not found or not (all(is_incidental) or all(_is_unused(each, options) for each in found))
+    chosen = [each for each in found if options.get(each.owner.kind, each.owner.name) == each.owner.name]
+    is_unused = bool(chosen) and all(_is_unused(each, options) for each in chosen)
+    return not found or not (all(is_incidental) or is_unused)
 
 
 def _is_unused(option: OwnedOption, options: Mapping[str, Any]) -> bool:

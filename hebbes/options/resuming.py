@@ -140,7 +140,7 @@ def _check_belongs(trainer: str, saved: Mapping[str, Any], options: Collection[O
     fixed, saved_as = [each for each in options if not _may_change(each)], choose_names([*options])
     names = {name: saved_as[each.key] for each in fixed for name in (each.short_name, each.full_name)}
     for spelled in sorted(given):
-        name = names.get(find_current_option_name(spelled, names), "")
+        name = names.get(find_current_option_name(spelled.replace("-", "_"), names), "")
         if name in saved and name not in PLACE and saved[name] != written[spelled]:
             raise ValueError(
                 f"resume {folder}: {name} is {saved[name]!r} in the newest checkpoint and {written[spelled]!r} in "

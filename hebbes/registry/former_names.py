@@ -105,7 +105,9 @@ def rename_saved_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _rename_arguments_in_entry(entry: Any) -> Any:
     if isinstance(entry, dict):
-        return {name: rename_arguments(name, arguments or {}) for name, arguments in entry.items()}
+        return {
+            name: rename_arguments(name, given) if isinstance(given, dict) else given for name, given in entry.items()
+        }
     return entry
 
 

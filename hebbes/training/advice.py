@@ -45,7 +45,9 @@ def advise_new_run(config: TrainConfig) -> str:
 
 def advise_environment_fix(reasons: Container[str], config: TrainConfig) -> str:
     """Advice for a run whose members all failed for these reasons: they would fail again in the same environment."""
-    other = f"a new run with {_describe_other_settings(config)}; or " if NONFINITE_OUTPUT in reasons else ""
+    is_plastic = "hebbian.normalization" in {each.full_name for each in config.options}
+    weights = "another --normalization of plastic weights, or " * is_plastic
+    other = f"a new run with {weights}{_describe_other_settings(config)}; or " * (NONFINITE_OUTPUT in reasons)
     return f"what helps      {other}mend the environment, then {{resume}}"
 
 
@@ -60,5 +62,4 @@ def explain_failure(unit: str, error: AllFailedError, config: TrainConfig) -> Tr
 def _describe_other_settings(config: TrainConfig) -> str:
     names = {each.short_name for each in config.options}
     flags = [f"--{name}" for name in STEP_SIZES if name in names]
-    sizes = f"other step sizes ({', '.join(flags)})" if flags else "other options"
-    return "another --normalization of plastic weights, or " * ("normalization" in names) + sizes
+    return f"other step sizes ({', '.join(flags)})" if flags else "other options"

@@ -4,7 +4,6 @@ Objects that were tried are thrown away, so a trial changes nothing in the run. 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from copy import deepcopy
 from inspect import signature
 from numbers import Integral
 from typing import Any, TypeVar
@@ -77,7 +76,8 @@ def _act(
     state = policy.initial_state(weights, rngs, buffers)
     _check_state(state, len(members))
     arguments = weights, seen, np.zeros(len(members), np.float32), state, buffers
-    outputs = deepcopy(policy.act(*arguments))
+    outputs = policy.act(*arguments)
+    outputs = outputs.copy() if isinstance(outputs, np.ndarray) else outputs  # it may be used again
     policy.act(*arguments)  # in which a plastic policy learns
     if not all(map(np.array_equal, before, _list_arrays(weights))):
         raise ValueError("act must not change the weights: a state that changes them needs a copy")
@@ -223,8 +223,15 @@ def check_trainer_state(state: Any) -> None:
             raise ValueError(f"segments of get_state must be Segments, got {_describe(segment)} for {name!r}")
 
 
-def check_unit_result(result: Any) -> None:
-    """ValueError if this is not what `Trainer.advance` must return: a checkpoint and metrics.csv hold nothing else."""
+def check_unit_result(source: str, result: Any) -> None:
+    """TrainingError that names the source for what `Trainer.advance` must not return."""
+    try:
+        _check_unit_result(result)
+    except ValueError as error:
+        raise TrainingError(f"{source}: {error}") from error
+
+
+def _check_unit_result(result: Any) -> None:
     if not isinstance(result, UnitResult):
         raise ValueError(f"advance must return a UnitResult (hebbes/contracts/trainer.py), got {_describe(result)}")
     if not isinstance(result.env_steps, Integral) or result.env_steps < 0:

@@ -174,7 +174,7 @@ class Hybrid(Trainer):
 
     def advance(self, progress: Progress, engine: Engine) -> UnitResult:
         """Does the algorithm's next unit."""
-        return self._algorithm.advance(progress, engine)
+        return call_part(self, "advance", partial(self._algorithm.advance, progress, engine))
 
     def close(self) -> None:
         """Frees the algorithm's simulators, also if one of a user's fails to."""

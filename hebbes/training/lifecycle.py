@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import partial
 from math import inf, isfinite, nan
 from pathlib import Path
 from typing import TypeAlias
@@ -22,7 +21,7 @@ from hebbes.recording.metrics import METRICS_CSV, MetricsWriter
 from hebbes.recording.progress_table import ProgressTable
 from hebbes.training.advice import DivergedError, TrainingError, advise_new_run, explain_failure
 from hebbes.training.background_films import BackgroundFilms
-from hebbes.training.contract_checks import call_part, check_unit_result
+from hebbes.training.contract_checks import check_unit_result
 from hebbes.training.generation_metrics import join_metrics
 from hebbes.training.run_folder import RunFiles
 from hebbes.training.run_state import Run, capture_checkpoint, make_snapshot
@@ -118,8 +117,8 @@ class Lifecycle:
         phase = name if most is None else f"{name} of {most}"
         try:
             with self._console.phase(phase, self._count_done, "members"):
-                advance = partial(self._trainer.advance, self._progress, self._run.engine)
-                result = call_part(self._trainer, "advance", advance, check_unit_result)
+                result = self._trainer.advance(self._progress, self._run.engine)
+                check_unit_result(str(self._trainer), result)
                 metrics = {column: float(value) for column, value in result.metrics.items()}  # loggers know no others
                 return replace(result, env_steps=int(result.env_steps), metrics=metrics)
         except FloatingPointError as error:

@@ -165,6 +165,10 @@ def _draw_learning_curve(run: Run, console: Console, shown: Path) -> bool:
     `shown` is the folder as the user knows it.
     """
     folder, metrics, curve = run.folder, run.folder / METRICS_CSV, run.folder / LEARNING_CURVE
+    try:
+        run.check_folder()
+    except OSError:
+        return False
     if not (metrics.exists() and metrics.stat().st_size):
         return True
     drawn_from = metrics.stat().st_mtime_ns

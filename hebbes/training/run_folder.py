@@ -226,7 +226,7 @@ class RunFiles:
         if any(units % every == 0 for every in self._run.config.run.keep_intervals):
             self._due[units] = checkpoint.latest, checkpoint.conditions
             self._due = dict([*self._due.items()][-MOST_DUE:])
-        self._check_folder()
+        self._run.check_folder()
         metrics.sync()  # no checkpoint has more units than there are rows
         save_checkpoint(self._run.folder / checkpoints.FOLDER, checkpoint)
         best = checkpoint.progress.best
@@ -245,12 +245,6 @@ class RunFiles:
                 errors.append(error)
         if errors:
             raise errors[0]
-
-    def _check_folder(self) -> None:
-        """OSError if another folder has the name of the run's, which was moved away: it may be that of another run."""
-        folder, lock = self._run.folder, self._run.lock
-        if lock is not None and not os.path.samestat(os.fstat(lock), folder.stat()):
-            raise OSError(errno.ESTALE, "Another folder has taken this name", str(folder), None, str(folder))
 
     def _save_policy(self, name: str, snapshot: Snapshot, conditions: Mapping[str, str]) -> None:
         config, task = self._run.config, self._run.task

@@ -1,6 +1,8 @@
 """Run: everything that a run is made of, and copies of its present state."""
 
+import errno
 import json
+import os
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -40,6 +42,11 @@ class Run:
         """Ends its engine and its trainer. The lock stays."""
         with closing(self.trainer), closing(self.engine):
             pass
+
+    def check_folder(self) -> None:
+        """OSError if its folder was moved away, or if another one, perhaps of another run, has taken its name."""
+        if self.lock is not None and not os.path.samestat(os.fstat(self.lock), self.folder.stat()):
+            raise OSError(errno.ESTALE, "Another folder has taken this name", str(self.folder), None, str(self.folder))
 
     @property
     def evaluation_cap(self) -> int | None:

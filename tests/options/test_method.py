@@ -41,6 +41,13 @@ def test_options_without_effect_are_no_part_of_it():
     assert find_method({**options, "learning_rate_decay": 0.5}) == find_method(options)
 
 
+def test_other_classes_with_an_option_of_that_name_do_not_say_whether_it_has_an_effect():
+    mine = {"strategy": "mine:Mine", "rank": 1}
+    assert find_method(mine)["rank"] == "1"  # `rank` of openai_es needs a sampler
+    floors = [find_method({"strategy": "ars", "sigma_min": each}) for each in (0.01, 0.05)]
+    assert floors[0] == floors[1]  # that of one_plus_one needs nothing
+
+
 def test_where_a_search_starts_is_part_of_it():
     assert find(init_from="a.dat") != find()
     assert find(init_from="a.dat")["init_from"] == "a.dat"

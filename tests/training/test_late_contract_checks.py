@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from gymnasium.spaces import Box, Discrete
 
 from hebbes.contracts.engine import EngineError
@@ -22,16 +23,17 @@ from tests.training.scripted_runs import make_config, make_scripted_config, resu
 
 
 class Centers(Linear):
-    """Mixes the members of a chunk."""
-
     def forward(self, weights, inputs):
         outputs = super().forward(weights, inputs)
         return outputs - outputs.mean(axis=0)
 
 
-class NormalizesByTheChunk(Linear):
-    """Mixes the observations of a chunk."""
+class KeepsGradients(Linear):
+    def forward(self, weights, inputs):
+        return torch.ones(len(inputs), 2, requires_grad=True) * 2
 
+
+class NormalizesByTheChunk(Linear):
     def forward(self, weights, inputs):
         return super().forward(weights, inputs - inputs.mean(axis=0))
 
@@ -207,6 +209,7 @@ class OneNumber(BatchWrapper):
         ("Centers", "act must give a member the same outputs alone as among others: does it mix them"),
         ("NormalizesByTheChunk", "act must give a member the same outputs alone as among others: does it mix them"),
         ("Transposes", "act must return floats of shape (3, 2) for 3 members, got float32 of shape (2, 3)"),
+        ("KeepsGradients", "act must return floats of shape (3, 2) for 3 members, got "),
         ("RefusesBuffers", "it needs a buffer"),
         ("LearnsInTheRows", "act must not change the weights: a state that changes them needs a copy"),
     ],

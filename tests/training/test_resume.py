@@ -256,6 +256,8 @@ def test_printing_the_options_of_a_run_does_not_run_it(tmp_path, capsys):
         ("wrappers: []", "wrappers:", "wrappers"),
         ("wrappers: []", "wrappers: 5", "wrappers"),
         ("wrappers: []", "wrappers: [{early_stop: }]", "wrappers"),
+        ("wrappers: []", "wrappers: [{early_stop: 5}]", "wrappers"),
+        ("population_size: 8", "population-size: 9", "population_size"),
     ],
 )
 def test_an_edited_config_file_is_named_however_the_option_is_spelled(tmp_path, before, after, name):

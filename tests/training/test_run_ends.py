@@ -13,7 +13,7 @@ from hebbes.files.policy_file import read_policy_file
 from hebbes.recording.base import RunLogger
 from hebbes.recording.metrics import read_metrics
 from hebbes.training import final_test
-from hebbes.training.advice import METRICS_ADVICE, RESUME_ADVICE, TrainingError, advise_environment_fix, advise_new_run
+from hebbes.training.advice import METRICS_ADVICE, RESUME_ADVICE, TrainingError, advise_environment_fix
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute, execute_all
 from hebbes.training.run_folder import RunFiles
@@ -111,7 +111,7 @@ def test_what_helps_is_the_last_line_of_a_run_that_was_stopped(config, capsys):
         assert found[name].endswith(f"{name} --import tests.scripted")
     either = advise_environment_fix({NONFINITE_OUTPUT: 3}, config)
     assert either == f"what helps      {steps}; or mend the environment, then {{resume}}"
-    plastic = advise_new_run(make_config("hebbian", environment="CartPole-v1"))
+    plastic = advise_environment_fix({NONFINITE_OUTPUT: 3}, make_config("hebbian", environment="CartPole-v1"))
     assert plastic.startswith("what helps      a new run with another --normalization of plastic weights, or other ")
     assert found["clock"].startswith("what helps      mend the environment, ")  # time was not the reason
 

@@ -1,5 +1,6 @@
 """The runs that a folder holds, their policy files, and what their checkpoints say."""
 
+import filecmp
 import os
 import shutil
 from dataclasses import replace
@@ -213,16 +214,19 @@ def test_none_is_lost_while_metrics_cannot_be_written(tmp_path, monkeypatch):
 
 
 def test_a_run_writes_nothing_into_another_folder_that_has_taken_its_name(tmp_path):
+    other = train(make_scripted_config(tmp_path / "other", generations=2))
+    (other / "learning_curve.png").unlink()
     (run,) = prepare(make_scripted_config(tmp_path, generations=4))
 
     def replace_folder(row):
         if row["generation"] == 2:
             run.folder.rename(tmp_path / "moved")
-            run.folder.mkdir()
+            shutil.copytree(other, run.folder)
 
     with pytest.raises(TrainingError, match=f"could not be saved: Another folder has taken this name: {run.folder}$"):
         execute(run, replace_folder)
-    assert list(run.folder.iterdir()) == []
+    assert not filecmp.dircmp(other, run.folder).right_only and not (run.folder / "learning_curve.png").exists()
+    assert filecmp.cmpfiles(other, run.folder, [path.name for path in other.glob("*.*")], shallow=False)[1:] == ([], [])
     assert load_newest_checkpoint(tmp_path / "moved" / "checkpoint")[0].progress.units == 1
 
 
