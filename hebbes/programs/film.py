@@ -15,7 +15,7 @@ from hebbes.options.program_options import parse_options
 from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
 from hebbes.recording.console import Console
 from hebbes.recording.standard_output import format_stop_message, make_printable, print_or_exit
-from hebbes.training.saved_runs import BEST, find_run_folders, list_kept_files
+from hebbes.training.saved_runs import BEST, find_usable_runs, list_kept_files
 
 if TYPE_CHECKING:
     from hebbes.reporting.film import Scene
@@ -88,16 +88,16 @@ def film(description: str) -> None:
 def _list_files(paths: Sequence[str]) -> tuple[list[str], list[str]]:
     """The policy files, in the order of the film, and a line for the user on each run that has only its best policy.
 
-    ValueError if a folder holds no run, or a run no policy yet.
+    ValueError if a folder holds no run, or none has a policy yet.
     """
     files, remarks = [], []
     for path in paths:
         if not Path(path).is_dir():
             files.append(path)
             continue
-        for folder in find_run_folders(Path(path)):
+        for folder in find_usable_runs(Path(path), _has_policy, "it has no policy yet"):
             kept, best = list_kept_files(folder), folder / BEST
-            if not (kept or best.exists()):
+            if not _has_policy(folder):
                 raise ValueError(f"{make_printable(str(folder))} has no policy yet")
             if not kept:
                 remarks.append(
@@ -105,6 +105,10 @@ def _list_files(paths: Sequence[str]) -> tuple[list[str], list[str]]:
                 )
             files += map(str, [*kept, *([best] if best.exists() else [])])
     return files, remarks
+
+
+def _has_policy(folder: Path) -> bool:
+    return bool(list_kept_files(folder)) or (folder / BEST).exists()
 
 
 def make_scenes(config: FilmConfig, files: Sequence[str]) -> list["Scene"]:

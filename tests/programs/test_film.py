@@ -15,7 +15,7 @@ from hebbes.environments.morphologies import SPECIES
 from hebbes.files.policy_file import read_policy_file
 from hebbes.options.evaluation import EvaluateConfig
 from hebbes.programs.evaluation_entries import load_entries
-from hebbes.programs.film import FilmConfig, make_scenes
+from hebbes.programs.film import FilmConfig, _list_files, make_scenes
 from hebbes.reporting.film import MIN_WIDTH, add_caption, film_scenes
 from hebbes.training import background_films
 from hebbes.training.advice import RESUME_ADVICE
@@ -261,3 +261,17 @@ def test_what_cannot_be_filmed_is_one_line_and_status_2(folder, tmp_path, refusa
     for arguments, expected in cases:
         line = refusal("film", *arguments)
         assert re.search(expected, line), line
+
+
+def test_runs_without_a_policy_and_sweeps_are_left_out(tmp_path, capsys):
+    for name, file in {"a": "best.dat", "b": "none", "sweeps/cem/trial0": "best.dat"}.items():
+        (tmp_path / name / "checkpoint").mkdir(parents=True)
+        (tmp_path / name / file).touch()
+    assert _list_files([str(tmp_path)])[0] == [str(tmp_path / "a" / "best.dat")]
+    assert [line.partition(tmp_path.name)[2] for line in capsys.readouterr().err.splitlines()] == [
+        ": name their folders too",
+        "/b: it has no policy yet",
+    ]
+    (tmp_path / "a" / "best.dat").unlink()
+    with pytest.raises(ValueError, match=r"a has no policy yet$"):
+        _list_files([str(tmp_path)])
