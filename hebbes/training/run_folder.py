@@ -218,7 +218,7 @@ class RunFiles:
             delete_leftovers(folder)
 
     def save(self, checkpoint: Checkpoint, metrics: MetricsWriter) -> None:
-        """Writes the checkpoint first, so that no policy file is ever newer than it; OSError if a write fails.
+        """Writes rows, the checkpoint, then policies, so that no policy is ever newer; OSError if a write fails.
 
         Kept policies of earlier units that could not be written are tried again.
         """
