@@ -79,12 +79,9 @@ def _measure_in_own_process(name: str) -> dict[str, float]:
 
 def measure(trainer: str, flags: str) -> dict[str, float]:
     """Predicted and measured megabytes of one run, which is done in this process."""
+    from hebbes.environments.trial import find_spaces
     from hebbes.options.command_line import parse_config
-    from hebbes.training.agent_and_environment import (  # not in the process that only collects results
-        find_spaces,
-        make_agent,
-        make_environment_spec,
-    )
+    from hebbes.training.agent_and_environment import make_agent, make_environment_spec
     from hebbes.training.assemble_run import resolve_policy
     from hebbes.training.memory_check import measure_run_size
     from hebbes.training.prepare import prepare

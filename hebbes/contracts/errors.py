@@ -58,8 +58,9 @@ def describe_error(error: BaseException) -> str:
 
 
 def describe_system_error(error: OSError) -> str:
-    """The path, if there is one, and what the system says."""
-    return f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    """The path, if there is one, and what the system says. A file that a temporary one was to replace is named."""
+    path = error.filename2 or error.filename
+    return f"{path}: {error.strerror}" if path else str(error)
 
 
 def join_lines(error: BaseException) -> str:

@@ -178,6 +178,10 @@ class Trainer(ABC):
     num_units: int | None = None
     """Number of units after which training ends. None: no such limit."""
 
+    def __str__(self) -> str:
+        """What messages call it."""
+        return f"trainer {self.owner!r}"
+
     @abstractmethod
     def __init__(self, config: Any, task: Any, weights: Float32[np.ndarray, " params"], buffers: Buffers):
         """Starts from these weights and buffers; ValueError if the options do not fit together.

@@ -117,7 +117,8 @@ class EnvPoolEnv:
         self._pool: Any = None
         self._threads = SimulatorThreads()
         self._pool_number = self._resets = 0
-        self._read_spec(environment)
+        self._environment = environment
+        self._read_spec()
 
     def start(self, episode: int) -> Shaped[np.ndarray, "envs ..."]:
         """The first observations of a new episode in every sub-environment."""
@@ -154,8 +155,9 @@ class EnvPoolEnv:
         """Frees the simulators. Calling it twice is harmless."""
         self._pool = None
 
-    def _read_spec(self, environment: str) -> None:
+    def _read_spec(self) -> None:
         """Sets the spaces, and the indices into EnvPool's lists of arrays."""
+        environment = self._environment
         spec = _call_envpool(envpool.make_spec, environment, self._task, self._config)
         self._observed_space = _sort_keys(spec.gymnasium_observation_space)
         self.action_space: Space = spec.gymnasium_action_space
@@ -172,7 +174,6 @@ class EnvPoolEnv:
         self._parts = {path: _find_part(keys, path) for path, _ in iterate_parts(self._observed_space)}
         self._info = {"lives": keys.index("info:lives")} if "info:lives" in keys else {}
         self._guard = SteppingGuard(self.num_envs, self.action_space, spec.action_array_spec["action"].dtype)
-        self._environment = environment
 
     def _build(self, seeds: Sequence[int]) -> None:
         self._pool = None  # frees the old pool's threads before new ones start

@@ -7,7 +7,7 @@ from jaxtyping import Shaped
 
 from hebbes.contracts.engine import EngineError
 from hebbes.contracts.environment import BatchEnv, Space
-from hebbes.contracts.errors import close_part, describe_error
+from hebbes.contracts.errors import describe_error
 from hebbes.contracts.randomness import Purpose, derive_simulator_seed
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.make_batch_env import make_batch_env
@@ -33,7 +33,7 @@ def collect_reference_batch(spec: EnvironmentSpec, num_frames: int, seed: int) -
             frames += _play_episode(env, space, episode, num_frames - len(frames))
             episode += 1
     finally:
-        close_part("a wrapper", env)
+        env.close()
     return np.stack(frames)
 
 

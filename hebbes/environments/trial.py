@@ -8,15 +8,17 @@ import sys
 from contextlib import redirect_stderr
 from io import StringIO
 
+import gymnasium
 import numpy as np
 from gymnasium.spaces import Box
 from jaxtyping import Shaped
 
 from hebbes.contracts.environment import BatchEnv, EnvStep, Space
-from hebbes.contracts.errors import convert_foreign_exits
+from hebbes.contracts.errors import convert_foreign_exits, describe_error
 from hebbes.environments.environment_options import ACTION_BOUNDS
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.make_batch_env import make_batch_env
+from hebbes.environments.morphologies import shorten_morphology_name
 from hebbes.environments.stepping_guard import find_allowed_range
 from hebbes.environments.wrapper_errors import check_actions
 from hebbes.registry.users_classes import is_users_class
@@ -24,6 +26,51 @@ from hebbes.registry.users_classes import is_users_class
 
 class FirstStepError(ValueError):
     """A simulator has failed in its first env step."""
+
+
+def find_spaces(spec: EnvironmentSpec) -> tuple[gymnasium.Space, gymnasium.Space]:
+    """Observation and action space of the environment with its wrappers; makes and starts one to learn them.
+
+    ValueError if that fails in any morphology. So no run begins that could not play its first episode.
+    """
+    first, *others = [_find_spaces_of_morphology(spec, morphology) for morphology in spec.morphologies]
+    for morphology, other in zip(spec.morphologies[1:], others, strict=True):
+        if other != first:
+            names = shorten_morphology_name(morphology), shorten_morphology_name(spec.morphologies[0])
+            raise ValueError(f"morphologies: {names[0]!r} has the spaces {other}, but {names[1]!r} has {first}")
+    return first
+
+
+def _find_spaces_of_morphology(spec: EnvironmentSpec, morphology: str) -> tuple[gymnasium.Space, gymnasium.Space]:
+    try:
+        return _try_morphology(spec, morphology)
+    except FirstStepError:  # a run bears that some simulators fail
+        return _try_morphology(spec, morphology)
+
+
+def _try_morphology(spec: EnvironmentSpec, morphology: str) -> tuple[gymnasium.Space, gymnasium.Space]:
+    try:
+        env = make_batch_env(spec, [0], threads=1, training=True, morphology=morphology)
+    except ValueError:
+        raise
+    except Exception as error:  # a user's own environment or wrapper may raise anything
+        raise _make_start_error(spec, error) from error
+    try:
+        start_and_check(env, spec)
+    except FirstStepError:
+        raise
+    except Exception as error:
+        raise _make_start_error(spec, error) from error
+    finally:
+        env.close()
+    return env.observation_space, env.action_space  # type: ignore[return-value]  # they are Gymnasium's
+
+
+def _make_start_error(spec: EnvironmentSpec, error: Exception) -> ValueError:
+    """A ValueError whose one line names the environment."""
+    reason = str(error) if isinstance(error, ValueError) else describe_error(error)
+    named = f"environment {spec.environment!r}"
+    return ValueError(reason if reason.startswith(named) else f"{named} cannot be started: {reason}")
 
 
 def start_and_check(env: BatchEnv, spec: EnvironmentSpec) -> None:

@@ -9,6 +9,7 @@ from gymnasium.spaces import Box, Discrete
 
 from hebbes.contracts.engine import EngineError
 from hebbes.contracts.environment import BatchEnv, EnvStep, Space
+from hebbes.contracts.errors import close_part
 from hebbes.contracts.plain_values import is_plain_array
 from hebbes.environments.stepping_guard import EndedError
 from hebbes.registry.users_classes import describe_users_error
@@ -50,6 +51,10 @@ class UsersWrapper:
             _check_env_step(env_step, len(active), self.observation_space)
         vars(self)[_ENDED].update(active[has_ended(env_step)].tolist())
         return env_step
+
+    def close(self) -> None:
+        """Frees the simulators. What the wrapper raises is shown, and goes no further."""
+        close_part("a wrapper", vars(self)[_WRAPPER])
 
     @contextmanager
     def _name_in_errors(self) -> Iterator[None]:

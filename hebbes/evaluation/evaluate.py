@@ -13,10 +13,10 @@ from jaxtyping import Float64, Int
 from hebbes.contracts.errors import convert_foreign_exits
 from hebbes.contracts.option import check_argument
 from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.environments.trial import find_spaces
 from hebbes.evaluation.arguments import MAX_EPISODES, check_imports, name_file_in_errors
 from hebbes.evaluation.entries import load_in_environment
 from hebbes.evaluation.episode_cap import advise_episode_cap, find_longest_episode
-from hebbes.evaluation.evaluation_env import EvaluationEnv
 from hebbes.evaluation.interventions import INTERVENTIONS, intervene
 from hebbes.evaluation.play import make_evaluation_spec, play
 from hebbes.execution.engine_options import resolve_num_threads
@@ -134,16 +134,10 @@ def _load_and_check(
 ) -> tuple[SavedPolicy, EnvironmentSpec, str | None]:
     """The policy, the environment to play in, and a line on the environment's name.
 
-    Raises ValueError if the environment cannot be made and reset in each morphology, or the policy does not fit it.
+    ValueError if the environment cannot be made and started in each morphology, or the policy does not fit it.
     """
     environment = check_argument("environment", environment, str | None)
     saved, notice = load_in_environment(path, environment, imports)
     spec = make_evaluation_spec(saved.environment, backend=backend)
-    for morphology in spec.morphologies:
-        env = EvaluationEnv(replace(spec, morphologies=(morphology,)))
-        try:
-            env.reset()
-            check_fits(path, saved, env.observation_space, env.action_space)
-        finally:
-            env.close()
+    check_fits(path, saved, *find_spaces(spec))
     return saved, spec, notice

@@ -158,7 +158,7 @@ def _convert_environment_errors(environment: EnvironmentSpec) -> Iterator[None]:
     """Turns what a user's environment raises in a reset into a ValueError of one line."""
     try:
         yield
-    except (OSError, ValueError, NotImplementedError):  # the callers print these
+    except (OSError, ValueError):  # the callers print these
         raise
     except Exception as error:
         raise ValueError(f"{environment.environment} cannot be played: {describe_error(error)}") from error

@@ -12,7 +12,7 @@ from jaxtyping import Float, Float64
 
 from hebbes.contracts.engine import Context, EngineError, Rollouts
 from hebbes.contracts.environment import BatchEnv
-from hebbes.contracts.errors import close_part, describe_error
+from hebbes.contracts.errors import describe_error
 from hebbes.contracts.policy import LowRankWeights, Weights
 from hebbes.contracts.population import NoisePopulation, Population
 from hebbes.contracts.randomness import Purpose, derive_simulator_seed, make_generator
@@ -148,7 +148,7 @@ class ChunkEvaluator:
                     played = self._play(env, weights, ids, context, env_threads, tally=tally, recorder=recorder)
                 by_morphology.append(played)
             except BaseException:
-                close_part("a wrapper", env)
+                env.close()
                 raise
             self._return_env(key, env, max_idle, context.generation)
         results = [result for same_episode in zip(*by_morphology, strict=True) for result in same_episode]
@@ -187,7 +187,7 @@ class ChunkEvaluator:
             envs = [each.env for idle in self._idle.values() for each in idle]
             self._idle.clear()
         for env in envs:
-            close_part("a wrapper", env)
+            env.close()
 
     def _play(
         self,
@@ -264,4 +264,4 @@ class ChunkEvaluator:
                 was_used = idle[0].generation == generation
                 surplus.append(idle.pop(-1 if was_used else 0).env)
         for each in surplus:
-            close_part("a wrapper", each)
+            each.close()

@@ -23,7 +23,6 @@ from hebbes.files.checksummed_file import (
     Arrays,
     EntryTypes,
     NewerFormatError,
-    compute_size,
     decode,
     encode,
     peek,
@@ -158,8 +157,8 @@ def read_newest_header(folder: Path, *, check: bool = False) -> CheckpointHeader
 def _read_header(path: Path) -> CheckpointHeader:
     with open_regular_file(path, MAX_FILE_BYTES, "no checkpoint is that large") as file:
         start = file.read(8 + MAX_HEADER_BYTES)
-    header, _ = peek(start, "checkpoint", _ENTRIES)
-    if (found_size := path.stat().st_size) != (size := compute_size(start)):
+    header, _, size = peek(start, "checkpoint", _ENTRIES)
+    if (found_size := path.stat().st_size) != size:
         raise ValueError(f"truncated or damaged: {found_size} of {size} bytes")
     found = header["progress"]
     score = None if found["best"] is None else found["best"]["score"]
@@ -187,7 +186,7 @@ def _delete_unneeded_segments(folder: Path, *needed: str) -> None:
 def _list_segments(path: Path) -> list[str]:
     """Checksums of the segments that a checkpoint names."""
     with open_regular_file(path, MAX_FILE_BYTES, "no checkpoint is that large") as file:
-        header, _ = peek(file.read(8 + MAX_HEADER_BYTES), "checkpoint", _ENTRIES)
+        header, _, _ = peek(file.read(8 + MAX_HEADER_BYTES), "checkpoint", _ENTRIES)
     return list(_get_segments(header["progress"]).values())
 
 

@@ -64,8 +64,8 @@ def decode(data: bytes, kind: str, entries: EntryTypes) -> tuple[Header, Arrays]
     return {name: header[name] for name in entries}, arrays
 
 
-def peek(start: bytes, kind: str, entries: EntryTypes) -> tuple[Header, Listing]:
-    """The header entries and the list of arrays of a file, from its first 8 + MAX_HEADER_BYTES bytes.
+def peek(start: bytes, kind: str, entries: EntryTypes) -> tuple[Header, Listing, int]:
+    """The header entries, the list of arrays and the size of a file, from its first 8 + MAX_HEADER_BYTES bytes.
 
     Do not trust them: only `decode` compares the checksum. Raises ValueError as `decode` does.
     """
@@ -73,19 +73,11 @@ def peek(start: bytes, kind: str, entries: EntryTypes) -> tuple[Header, Listing]
     _check_entries(header, kind, entries)
     try:
         listing = {name: (entry["dtype"], tuple(entry["shape"])) for name, entry in listed.items()}
-    except (LookupError, TypeError) as error:
-        raise ValueError("truncated or damaged: the list of arrays makes no sense") from error
-    return {name: header[name] for name in entries}, listing
-
-
-def compute_size(start: bytes) -> int:
-    """The size of a file, from its first 8 + MAX_HEADER_BYTES bytes. Raises ValueError as `peek` does."""
-    _, listed = _read_headers(start)
-    try:
         ends = [int(entry["data_offsets"][1]) for entry in listed.values()]
     except (LookupError, TypeError, ValueError) as error:
         raise ValueError("truncated or damaged: the list of arrays makes no sense") from error
-    return 8 + int.from_bytes(start[:8], "little") + max(ends, default=0)
+    size = 8 + int.from_bytes(start[:8], "little") + max(ends, default=0)
+    return {name: header[name] for name in entries}, listing, size
 
 
 def compute_checksum(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> str:

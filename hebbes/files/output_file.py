@@ -9,11 +9,9 @@ from hebbes.files.weight_file import POLICY_SUFFIX
 
 def check_output(path: Path) -> None:
     """Raises ValueError if no new policy file can be written to the path. Called before any work is done."""
-    if path.suffix != POLICY_SUFFIX:
-        raise ValueError(f"output must end in {POLICY_SUFFIX}, got {path}")
     if path.exists():
         raise ValueError(f"output {path} exists already; choose another")
-    check_place("output", path)
+    check_place("output", path, (POLICY_SUFFIX,))
 
 
 def write_output(path: Path, saved: SavedPolicy) -> None:

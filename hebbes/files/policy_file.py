@@ -35,6 +35,8 @@ from hebbes.registry.users_classes import make_policy
 MAX_FILE_BYTES = 64 * 2**20  # 16 million weights. Refusing a file takes at most twice this in memory.
 MAX_DESCRIPTION_BYTES = 2**16  # of policy, head and environment. Many thousand layers would cost time and memory.
 _ENTRIES: EntryTypes = {"policy": dict, "action_head": str, "environment": dict, "provenance": dict}
+MAX_WEIGHTS = (MAX_FILE_BYTES - MAX_HEADER_BYTES) // 4
+"""The largest number of weights, and values of buffers, in a policy file."""
 _LARGER = "for larger policies raise MAX_FILE_BYTES in hebbes/files/policy_file.py"
 
 
@@ -77,12 +79,12 @@ def check_can_be_saved(
     header = _describe(name, policy, action_head, environment)
     check_named_code(header["policy"], environment, allow_imports)
     try:
-        json.dumps(header["policy"], allow_nan=False)
+        text = json.dumps(header["policy"], allow_nan=False)
     except (TypeError, ValueError) as error:
         raise ValueError(f"policy {name!r} has a field that no file can hold: {error}") from error
     _check_description(header)
-    _, again = _make_policy(json.loads(json.dumps(header["policy"])))
-    for field in dataclasses.fields(policy):  # type: ignore[arg-type]  # as above
+    _, again = _make_policy(json.loads(text))
+    for field in dataclasses.fields(policy):  # type: ignore[arg-type]  # policies are dataclasses
         was, read = (_convert_lists_to_tuples(getattr(each, field.name)) for each in (policy, again))
         if was != read:
             raise ValueError(f"policy {name!r} would be read from its file with {field.name} {read!r}, not {was!r}")
@@ -106,7 +108,7 @@ def read_policy_file(path: str | Path, allow_imports: Sequence[str] = ()) -> Sav
                 "learning rules, and evaluate_static and compare play others, with --environment and --policy"
             )
         with open_regular_file(path, MAX_FILE_BYTES, _LARGER) as file:
-            header, listing = peek(file.read(8 + MAX_HEADER_BYTES), "policy", _ENTRIES)
+            header, listing, _ = peek(file.read(8 + MAX_HEADER_BYTES), "policy", _ENTRIES)
             name, policy, environment = _read_description(header, allow_imports)
             _check_listing(policy, listing)
             file.seek(0)

@@ -43,7 +43,7 @@ def read_segment(folder: Path, sha256: str) -> Segment:
         if hashlib.file_digest(file, "sha256").hexdigest() != sha256:
             raise ValueError("damaged")
         file.seek(0)
-        _, listing = peek(file.read(8 + MAX_HEADER_BYTES), "segment", {})
+        _, listing, _ = peek(file.read(8 + MAX_HEADER_BYTES), "segment", {})
     return Segment(_SavedArrays(path, sha256, tuple(listing)), sha256)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from hebbes.contracts.errors import say
 from hebbes.environments.environment_spec import spec_to_json
 from hebbes.environments.quiet_simulators import has_display
+from hebbes.environments.trial import find_spaces
 from hebbes.evaluation.entries import Entry, load_in_environment
 from hebbes.evaluation.episode_cap import advise_episode_cap, find_longest_episode
 from hebbes.evaluation.play import make_evaluation_spec
@@ -24,7 +25,6 @@ from hebbes.options.reference_options import ReferenceOptions
 from hebbes.programs.reference_training import make_reference_training
 from hebbes.reporting.evaluation_plots import make_plots_folder
 from hebbes.reporting.video import check_has_images, check_video_path
-from hebbes.training.agent_and_environment import find_spaces
 from hebbes.training.contract_checks import try_policy
 from hebbes.training.memory_check import check_evaluation_memory
 

@@ -52,7 +52,7 @@ def play_all(config: EvaluateConfig, entries: Sequence[Entry], console: Console)
         try:
             with console.phase(f"policy {number} of {len(entries)}"):
                 evaluated.append(_show_entry(config, entry) if config.render else play_entry(config, entry, console))
-        except (EngineError, ValueError, OSError, NotImplementedError) as error:  # the others while episodes are shown
+        except (EngineError, ValueError, OSError) as error:  # the others while episodes are shown
             say(format_stop_message(EngineError(f"{entry.path}: {error}")))
             shape = len(config.all_seeds), config.episodes
             faults = {str(error).partition("\n")[0]: shape[0] * shape[1]}

@@ -58,13 +58,13 @@ def end_cleanly_on_signals() -> Iterator[None]:
 
         for other in handled:
             signal.signal(other, leave_unless_it_is_the_same)
-        _try_to_write(2, b"stopping; again to stop at once\n")
+        _write_if_read(2, b"stopping; again to stop at once\n")
         raise SystemExit(128 + number)
 
     def leave_at_once(number: int, _: object) -> NoReturn:
         if terminal is not None:
-            _try_to_write(terminal, b"\x1b[J")  # the console's view, which is below the cursor
-        _try_to_write(2, b"stopped at once; --resume goes on from the last checkpoint of a training run\n")
+            _write_if_read(terminal, b"\x1b[J")  # the console's view, which is below the cursor
+        _write_if_read(2, b"stopped at once; --resume goes on from the last checkpoint of a training run\n")
         os._exit(128 + number)
 
     for number in handled:
@@ -80,7 +80,7 @@ def end_cleanly_on_signals() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL if _has_lasting_threads() else signal.SIG_IGN)
 
 
-def _try_to_write(descriptor: int, text: bytes) -> None:
+def _write_if_read(descriptor: int, text: bytes) -> None:
     """Writes if somebody still reads: the same signal may have ended `tee`, or the terminal may be gone."""
     with suppress(OSError):
         os.write(descriptor, text)

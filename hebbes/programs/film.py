@@ -79,7 +79,7 @@ def film(description: str) -> None:
                     fps=config.frames_per_second,
                     console=console,
                 )
-            except (OSError, ValueError, NotImplementedError) as error:  # of the simulator, or of a full disk
+            except (OSError, ValueError) as error:  # of the simulator, or of a full disk
                 sys.exit(format_stop_message(error))
         shown = f"{len(scenes)} episodes, {video.num_frames} frames, {video.seconds:.2f} s"
         print_or_exit(f"film  {config.output}  {shown}")

@@ -125,7 +125,7 @@ def format_run(name: str, each: RunStatus) -> list[str]:
     name = make_printable(name)
     if each.run is None:
         return [each.state, f"{name}: {make_printable(each.reason)}"]
-    share = f"{each.done:.0%}" if isfinite(each.done) else "-"
+    share = f"{each.share_done:.0%}" if isfinite(each.share_done) else "-"
     numbers = [f"{each.env_steps:,}", share, format_number(each.best_score), _format_age(each.age)]
     described = [make_printable(text) for text in (each.run.environment, each.method)]
     return [each.state, *numbers, str(each.run.seed), name, *described]
@@ -151,7 +151,7 @@ def _make_object(each: RunStatus) -> Mapping[str, Any]:
         "env_steps": each.env_steps,
         "max_env_steps": run.options.get("max_env_steps"),
         "best_score": make_json_number(each.best_score),
-        "of_budget": make_json_number(each.done),
+        "of_budget": make_json_number(each.share_done),
     }
 
 

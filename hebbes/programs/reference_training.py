@@ -8,11 +8,12 @@ from typing import Any
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.gymnasium_simulator import has_fire_action
 from hebbes.environments.ids import is_built_into_gymnasium, resolve
+from hebbes.environments.trial import find_spaces
 from hebbes.execution.episode import Agent
 from hebbes.options.command_line import resolve_config
 from hebbes.options.presets import read_shared_options
 from hebbes.options.texts import format_options
-from hebbes.training.agent_and_environment import find_spaces, make_agent, make_environment_spec
+from hebbes.training.agent_and_environment import make_agent, make_environment_spec
 from hebbes.training.config import TrainConfig
 from hebbes.training.run_options import NO_PRESET
 

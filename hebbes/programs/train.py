@@ -59,7 +59,7 @@ def prepare_runs(trainer: str, arguments: Sequence[str], description: str, conso
 
     gc.freeze()  # modules stay: neither the training nor the exit looks for garbage among them
     runs = prepare(config, read_config)
-    is_default = config.run.resume is None and config.run.preset is None
+    is_default = config.run.resume is config.run.preset is config.run.config is None
     if is_default and (notice := describe_untuned(find_preset(trainer, config.environment.id, None))):
         console.print_notice(notice)
     return runs

@@ -53,8 +53,8 @@ def film_scenes(
 ) -> VideoWriter:
     """Writes the first episode of `evaluation.play.play` of each scene, with every so many frames, and the last one.
 
-    It is shown in real time, or with `fps` frames per second. Returns the writer, which knows the length. Raises
-    OSError, ValueError or NotImplementedError if that fails.
+    It is shown in real time, or with `fps` frames per second. Returns the writer, which knows the length. OSError
+    or ValueError if that fails.
     """
     console = console or Console(quiet=True)
     with VideoWriter(path, max(1.0, find_frame_rate(scenes[0].environment) / every) if fps is None else fps) as video:

@@ -203,7 +203,7 @@ def film_episode(
 ) -> VideoWriter:
     """Writes a video of the first episode of `evaluation.play.play`. Returns the writer, which knows the length.
 
-    Raises OSError, ValueError or NotImplementedError if that fails.
+    OSError or ValueError if that fails.
     """
     with VideoWriter(path, find_frame_rate(environment)) as video:
         play_episode(

@@ -6,18 +6,15 @@ from dataclasses import replace
 
 from gymnasium.spaces import Box, Discrete, Space
 
-from hebbes.contracts.errors import close_part, describe_error
 from hebbes.environments.environment_options import ACTION_BOUNDS
 from hebbes.environments.environment_spec import START_WRAPPERS, EnvironmentSpec
 from hebbes.environments.gymnasium_simulator import has_fire_action
 from hebbes.environments.ids import find_atari_game
-from hebbes.environments.make_batch_env import choose_backend, make_batch_env
-from hebbes.environments.morphologies import shorten_morphology_name
+from hebbes.environments.make_batch_env import choose_backend
 from hebbes.environments.part_spec import PartSpec, make_part_spec
-from hebbes.environments.trial import FirstStepError, check_accepts_unbounded_actions, start_and_check
+from hebbes.environments.trial import check_accepts_unbounded_actions, find_spaces
 from hebbes.execution.episode import Agent
 from hebbes.files.policy_file import count_outputs
-from hebbes.policies.cnn import can_convolve
 from hebbes.registry.lookup import find_class
 from hebbes.registry.users_classes import make_policy
 from hebbes.training.config import TrainConfig
@@ -28,51 +25,6 @@ from hebbes.wrappers.crop import compute_cropped_shape
 
 DEFAULT_SIZE = (84, 84)
 """Height and width, in pixels, to which larger images are shrunk, as in the reference (Najarro & Risi 2020)."""
-
-
-def find_spaces(spec: EnvironmentSpec) -> tuple[Space, Space]:
-    """Observation and action space of the environment with its wrappers; makes and starts one to learn them.
-
-    ValueError if that fails in any morphology. So no run begins that could not play its first episode.
-    """
-    first, *others = [_find_spaces_of_morphology(spec, morphology) for morphology in spec.morphologies]
-    for morphology, other in zip(spec.morphologies[1:], others, strict=True):
-        if other != first:
-            names = shorten_morphology_name(morphology), shorten_morphology_name(spec.morphologies[0])
-            raise ValueError(f"morphologies: {names[0]!r} has the spaces {other}, but {names[1]!r} has {first}")
-    return first
-
-
-def _find_spaces_of_morphology(spec: EnvironmentSpec, morphology: str) -> tuple[Space, Space]:
-    try:
-        return _try_morphology(spec, morphology)
-    except FirstStepError:  # a run bears that some simulators fail
-        return _try_morphology(spec, morphology)
-
-
-def _try_morphology(spec: EnvironmentSpec, morphology: str) -> tuple[Space, Space]:
-    try:
-        env = make_batch_env(spec, [0], threads=1, training=True, morphology=morphology)
-    except ValueError:
-        raise
-    except Exception as error:  # a user's own environment or wrapper may raise anything
-        raise _make_start_error(spec, error) from error
-    try:
-        start_and_check(env, spec)
-    except FirstStepError:
-        raise
-    except Exception as error:
-        raise _make_start_error(spec, error) from error
-    finally:
-        close_part("a wrapper", env)
-    return env.observation_space, env.action_space  # type: ignore[return-value]  # they are Gymnasium's
-
-
-def _make_start_error(spec: EnvironmentSpec, error: Exception) -> ValueError:
-    """A ValueError whose one line names the environment."""
-    reason = str(error) if isinstance(error, ValueError) else describe_error(error)
-    named = f"environment {spec.environment!r}"
-    return ValueError(reason if reason.startswith(named) else f"{named} cannot be started: {reason}")
 
 
 OBSERVATION_WRAPPERS = ("atari_42", "crop", "grayscale", "resize", "frame_stack")
@@ -172,8 +124,3 @@ def make_agent(config: TrainConfig, observation_space: Space, action_space: Spac
     policy = make_policy(name, policy_class, **sizes, **config.policy_options)
     head = "argmax" if isinstance(action_space, Discrete) else ACTION_BOUNDS[config.environment.action_bounds][0]
     return Agent(policy, head)
-
-
-def choose_policy(observation_space: Space) -> str:
-    """The name of the policy that `--policy auto` stands for: `cnn` for images that are large enough, else `mlp`."""
-    return "cnn" if can_convolve(observation_space.shape or ()) else "mlp"

@@ -11,23 +11,25 @@ from gymnasium import Space
 from hebbes.contracts.policy import count_reference_frames
 from hebbes.contracts.trainer import Progress
 from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.environments.trial import find_spaces
 from hebbes.evaluation.play import make_evaluation_spec
 from hebbes.execution.chunks import Task
 from hebbes.execution.engines import check_may_start_processes, make_engine
 from hebbes.execution.episode import Agent
 from hebbes.execution.provenance import find_conditions
 from hebbes.files.checkpoint import Checkpoint
-from hebbes.files.policy_file import check_can_be_saved, get_policy_fields
+from hebbes.files.policy_file import MAX_WEIGHTS, check_can_be_saved, get_policy_fields
+from hebbes.policies.cnn import can_convolve
 from hebbes.recording.loggers import check_logger
 from hebbes.registry.users_classes import convert_errors, is_users_class
 from hebbes.reporting.video import check_encoder
-from hebbes.training.agent_and_environment import choose_policy, find_spaces, make_agent, make_environment_spec
+from hebbes.training.agent_and_environment import make_agent, make_environment_spec
 from hebbes.training.config import TrainConfig
 from hebbes.training.contract_checks import try_policy
 from hebbes.training.memory_check import check_run_memory
 from hebbes.training.owners import AUTO, find_trainer
 from hebbes.training.run_state import Run
-from hebbes.training.starting_point import MAX_WEIGHTS, draw_initial_params, find_starting_point
+from hebbes.training.starting_point import draw_initial_params, find_starting_point
 
 
 def assemble_run(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None = None) -> Run:
@@ -74,9 +76,9 @@ def resolve_policy(config: TrainConfig, observation_space: Space) -> TrainConfig
     """The config with the policy that auto stands for; ValueError if it does not use an option that was typed."""
     if config.choices.policy != AUTO:
         return config
-    policy = choose_policy(observation_space)
+    policy = "cnn" if can_convolve(observation_space.shape or ()) else "mlp"  # for images that are large enough
     try:
-        return config.resolve_policy(policy)
+        return config.with_policy(policy)
     except ValueError as error:
         seen = observation_space.shape
         raise ValueError(f"{error}; for observations of shape {seen} --policy auto is {policy}") from None

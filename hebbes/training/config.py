@@ -175,7 +175,7 @@ class TrainConfig:
         """The config with other values, as in `config.change(run={"seed": 3})`."""
         return replace(self, **{name: replace(getattr(self, name), **values) for name, values in groups.items()})
 
-    def resolve_policy(self, policy: str) -> "TrainConfig":
+    def with_policy(self, policy: str) -> "TrainConfig":
         """The config with the policy that `auto` stands for; ValueError if it lacks an option that was typed."""
         chosen = find_owner("policy", policy)
         known = {each.key for each in chosen.options}

@@ -212,7 +212,7 @@ def check_state_dict(state: Any) -> None:
 
 
 def check_trainer_state(state: Any) -> None:
-    """ValueError if this is not what `Algorithm.get_state` must return."""
+    """ValueError if this is not what `Trainer.get_state` must return."""
     if not isinstance(state, TrainerState):
         raise ValueError(f"get_state must return a TrainerState (hebbes/contracts/trainer.py), got {_describe(state)}")
     for name in ("arrays", "values", "segments"):
@@ -223,15 +223,8 @@ def check_trainer_state(state: Any) -> None:
             raise ValueError(f"segments of get_state must be Segments, got {_describe(segment)} for {name!r}")
 
 
-def check_unit_result(source: str, result: Any) -> None:
-    """TrainingError that names the source for what `Trainer.advance` must not return."""
-    try:
-        _check_unit_result(result)
-    except ValueError as error:
-        raise TrainingError(f"{source}: {error}") from error
-
-
-def _check_unit_result(result: Any) -> None:
+def check_unit_result(result: Any) -> None:
+    """ValueError if this is not what `Trainer.advance` must return."""
     if not isinstance(result, UnitResult):
         raise ValueError(f"advance must return a UnitResult (hebbes/contracts/trainer.py), got {_describe(result)}")
     if not isinstance(result.env_steps, Integral) or result.env_steps < 0:

@@ -27,7 +27,7 @@ from hebbes.registry.lookup import find_class
 from hebbes.registry.tables import ALGORITHMS
 from hebbes.registry.users_classes import convert_errors, make_instance
 from hebbes.training.config import TrainConfig
-from hebbes.training.contract_checks import call_part, check_finite_row, check_trainer_state
+from hebbes.training.contract_checks import call_part, check_finite_row
 from hebbes.training.program_words import list_program_words
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ class Hybrid(Trainer):
 
     def advance(self, progress: Progress, engine: Engine) -> UnitResult:
         """Does the algorithm's next unit."""
-        return call_part(self, "advance", partial(self._algorithm.advance, progress, engine))
+        return self._algorithm.advance(progress, engine)
 
     def close(self) -> None:
         """Frees the algorithm's simulators, also if one of a user's fails to."""
@@ -182,7 +182,7 @@ class Hybrid(Trainer):
 
     def get_state(self) -> TrainerState:
         """The algorithm's state."""
-        return call_part(self, "get_state", self._algorithm.get_state, check_trainer_state)
+        return self._algorithm.get_state()
 
     def set_state(self, state: TrainerState) -> None:
         """Continues from what `get_state` returned."""

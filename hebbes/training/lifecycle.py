@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from math import inf, isfinite, nan
 from pathlib import Path
 from typing import TypeAlias
@@ -21,7 +22,7 @@ from hebbes.recording.metrics import METRICS_CSV, MetricsWriter
 from hebbes.recording.progress_table import ProgressTable
 from hebbes.training.advice import DivergedError, TrainingError, advise_new_run, explain_failure
 from hebbes.training.background_films import BackgroundFilms
-from hebbes.training.contract_checks import check_unit_result
+from hebbes.training.contract_checks import call_part, check_unit_result
 from hebbes.training.generation_metrics import join_metrics
 from hebbes.training.run_folder import RunFiles
 from hebbes.training.run_state import Run, capture_checkpoint, make_snapshot
@@ -117,8 +118,8 @@ class Lifecycle:
         phase = name if most is None else f"{name} of {most}"
         try:
             with self._console.phase(phase, self._count_done, "members"):
-                result = self._trainer.advance(self._progress, self._run.engine)
-                check_unit_result(str(self._trainer), result)
+                advance = partial(self._trainer.advance, self._progress, self._run.engine)
+                result = call_part(self._trainer, "advance", advance, check_unit_result)
                 metrics = {column: float(value) for column, value in result.metrics.items()}  # loggers know no others
                 return replace(result, env_steps=int(result.env_steps), metrics=metrics)
         except FloatingPointError as error:
@@ -134,7 +135,7 @@ class Lifecycle:
     def _finish_unit(self, result: UnitResult, seconds: float, on_row: OnRow | None) -> None:
         """Counts, evaluates, records, copies and saves after a unit that took so many seconds."""
         before = self._previous = self._progress
-        self._say(f"{self._trainer.unit} {before.units + 1}", self._notices, result.notices)
+        self._print_notices(f"{self._trainer.unit} {before.units + 1}", self._notices, result.notices)
         self._progress = replace(before, units=before.units + 1, env_steps=before.env_steps + result.env_steps)
         score = self._evaluate() if self._is_due(self._options.eval_every, self._trainer.eval_counter) else nan
         self._progress = replace(self._progress, seconds=time.perf_counter() - self._resumed_at)
@@ -204,13 +205,13 @@ class Lifecycle:
                 max_episode_steps=self._run.evaluation_cap,
             )
         failed = make_failure_notices("the evaluation", rollouts.faults)
-        self._say(f"{self._trainer.unit} {units}", self._evaluation_notices, failed)
+        self._print_notices(f"{self._trainer.unit} {units}", self._evaluation_notices, failed)
         score = float(rollouts.returns.mean())
         if best is None or score > (best.score if isfinite(best.score) else -inf):
             self._progress = replace(self._progress, best=replace(now, score=score))
         return score
 
-    def _say(self, when: str, notices: Notices, now: Sequence[Notice]) -> None:
+    def _print_notices(self, when: str, notices: Notices, now: Sequence[Notice]) -> None:
         for line in notices.select(now):
             self._console.print_notice(f"{when}: {line}")
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from hebbes.contracts.errors import say
+from hebbes.contracts.errors import describe_system_error, say
 from hebbes.execution.provenance import find_conditions
 from hebbes.files import checkpoint as checkpoints
 from hebbes.files.atomic_file import write_atomically
@@ -15,6 +15,7 @@ from hebbes.files.checkpoint import Checkpoint, load_newest_checkpoint
 from hebbes.files.folder_lock import lock_folder
 from hebbes.files.option_file import CONFIG_YAML
 from hebbes.recording.metrics import METRICS_CSV, cut_metrics
+from hebbes.training.advice import TrainingError
 from hebbes.training.assemble_run import assemble_run
 from hebbes.training.config import TrainConfig
 from hebbes.training.run_folder import (
@@ -30,7 +31,7 @@ from hebbes.training.run_folder import (
 from hebbes.training.run_state import Run
 from hebbes.training.runs import Runs
 from hebbes.training.saved_runs import KEPT
-from hebbes.training.starting_point import describe_other_environment
+from hebbes.training.starting_point import warn_of_other_environment
 
 
 def prepare(config: TrainConfig, read_options: Callable[[Path], TrainConfig] | None = None) -> Runs:
@@ -71,7 +72,8 @@ def prepare_in(config: TrainConfig, folder: Path) -> Run:
 def _assemble(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None = None) -> Iterator[Run]:
     """The assembled run. If the block raises, nothing of it is left running.
 
-    ValueError if what it is made of has changed the working folder, in which `folder` would be another one.
+    ValueError if what it is made of has changed the working folder, in which `folder` would be another one, or if its
+    state cannot be saved.
     """
     before = None if folder.is_absolute() else Path.cwd()
     run = assemble_run(config, folder, checkpoint)
@@ -82,6 +84,9 @@ def _assemble(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None =
                 f"{'folder' if config.run.resume is None else 'resume'} as an absolute path"
             )
         yield run
+    except TrainingError as error:  # what a user's trainer or algorithm has returned
+        run.close()
+        raise ValueError(str(error).partition("\n")[0]) from error
     except BaseException:
         run.close()
         raise
@@ -90,8 +95,7 @@ def _assemble(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None =
 def _begin_run(config: TrainConfig) -> Run:
     """A new run in a new folder."""
     with _assemble(config, choose_folder(config)) as run:
-        for line in describe_other_environment(config, run.task.environment):
-            say(line)
+        warn_of_other_environment(config, run.task.environment)
         folder, lock = make_folder(config, partial(write_first_files, run=run))
     return replace(run, folder=folder, lock=lock)
 
@@ -99,8 +103,7 @@ def _begin_run(config: TrainConfig) -> Run:
 def _begin_runs_of_seeds(config: TrainConfig) -> tuple[Run, Path, int]:
     """The first new run of several seeds, the folder of all of them, and the descriptor that locks it."""
     with _assemble(config.change(run={"seeds": 1}), choose_folder(config)) as run:
-        for line in describe_other_environment(config, run.task.environment):
-            say(line)
+        warn_of_other_environment(config, run.task.environment)
 
         def write_files(unfinished: Path) -> None:
             write_shared_files(unfinished, config)
@@ -149,8 +152,7 @@ def _resume_run(config: TrainConfig, folder: Path) -> Run:
     except KeyError as error:
         raise ValueError(f"the checkpoint in {folder} lacks {error}") from error
     except OSError as error:
-        where = error.filename2 or error.filename or ""  # the second one if a temporary file was to replace it
-        raise ValueError(f"cannot resume {folder}: {error.strerror} {where}".rstrip()) from error
+        raise ValueError(f"cannot resume {folder}: {describe_system_error(error)}") from error
 
 
 def _restore_run(config: TrainConfig, folder: Path) -> Run:

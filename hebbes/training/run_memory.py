@@ -220,6 +220,6 @@ def _estimate_virtual_batch(size: RunSize, at_once: int) -> int:
 
 
 def _estimate_bookkeeping(size: RunSize, members: int) -> int:
-    cases = size.morphologies * (size.search.episodes_per_member if size.search.population_size else 1)
+    cases = size.morphologies * size.search.episodes_per_member
     moments = 2 * 8 * size.observation_size + MOMENTS_BYTES if size.normalizes_observations else 0
     return members * (MEMBER_BYTES + CASE_BYTES * cases + moments) + EPISODE_BYTES * cases * size.threads

@@ -18,7 +18,7 @@ from hebbes.environments.episode_limits import choose_evaluation_cap
 from hebbes.execution.chunks import Task
 from hebbes.files.checkpoint import Checkpoint, check_arrays
 from hebbes.training.config import TrainConfig
-from hebbes.training.contract_checks import check_finite_row
+from hebbes.training.contract_checks import call_part, check_finite_row, check_trainer_state
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,11 @@ class Run:
 
     def check_folder(self) -> None:
         """OSError if its folder was moved away, or if another one, perhaps of another run, has taken its name."""
-        if self.lock is not None and not os.path.samestat(os.fstat(self.lock), self.folder.stat()):
+        try:
+            is_here = self.lock is None or os.path.samestat(os.fstat(self.lock), self.folder.stat())
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self.folder), None, str(self.folder)) from error
+        if not is_here:
             raise OSError(errno.ESTALE, "Another folder has taken this name", str(self.folder), None, str(self.folder))
 
     @property
@@ -57,9 +61,9 @@ class Run:
 def capture_checkpoint(run: Run, progress: Progress, conditions: Mapping[str, str]) -> Checkpoint:
     """A copy of the run's present state; `conditions` are those of `provenance.find_conditions`.
 
-    ValueError for a state that a checkpoint cannot hold.
+    ValueError for a state that a checkpoint cannot hold, and TrainingError if a trainer of a user's returns none.
     """
-    state = run.trainer.get_state()
+    state = call_part(run.trainer, "get_state", run.trainer.get_state, check_trainer_state)
     check_arrays(state.arrays)
     arrays = {name: np.array(array) for name, array in state.arrays.items()}
     copied = TrainerState(arrays, _copy_values(state.values), dict(state.segments))

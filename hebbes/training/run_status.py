@@ -31,7 +31,7 @@ class RunStatus:
     """Why it is damaged."""
     env_steps: int = 0
     best_score: float = nan
-    done: float = nan
+    share_done: float = nan
     """Share of the budget that is done, of the one that comes first; NaN without a budget."""
     method: str = ""
     """The label of its method among those of a list of runs."""
@@ -56,7 +56,7 @@ def read_status(folder: Path, *, check: bool = False) -> RunStatus:
     goal = run.options.get("stop_at_return")
     is_over = done >= 1 or (goal is not None and best_score >= goal)
     state: State = "running" if is_running else "ended" if is_over else "stopped"
-    return RunStatus(folder, state, age, run, "", env_steps, best_score, done)
+    return RunStatus(folder, state, age, run, env_steps=env_steps, best_score=best_score, share_done=done)
 
 
 def _measure_age(folder: Path) -> float:

@@ -52,14 +52,12 @@ class SavedRun:
     @property
     def environment(self) -> str:
         """The environment's id."""
-        environment: str = self.options["environment"]
-        return environment
+        return str(self.options["environment"])
 
     @property
     def seed(self) -> int:
         """The seed of the training."""
-        seed: int = self.options["seed"]
-        return seed
+        return int(self.options["seed"])
 
 
 def read_saved_run(folder: Path, *, check: bool = False) -> SavedRun:

@@ -10,7 +10,6 @@ from math import ceil
 from time import perf_counter
 
 from hebbes.contracts.environment import BatchEnv
-from hebbes.contracts.errors import close_part
 from hebbes.environments.environment_spec import EnvironmentSpec, spec_from_json, spec_to_json
 from hebbes.environments.freed_memory import return_free_memory
 from hebbes.environments.make_batch_env import make_batch_env
@@ -51,7 +50,7 @@ def _measure_once(described: str, num_envs: int, training: bool) -> int:
         return 0
     finally:
         for env in envs:
-            close_part("a wrapper", env)
+            env.close()
 
 
 def _start_env(spec: EnvironmentSpec, count: int, training: bool) -> BatchEnv:
@@ -59,6 +58,6 @@ def _start_env(spec: EnvironmentSpec, count: int, training: bool) -> BatchEnv:
     try:
         env.start(0)
     except BaseException:
-        close_part("a wrapper", env)
+        env.close()
         raise
     return env

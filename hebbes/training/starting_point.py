@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32
 
+from hebbes.contracts.errors import say
 from hebbes.contracts.policy import Buffers, count_reference_frames
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.yaml_text import format_yaml_line
@@ -16,15 +17,12 @@ from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.part_spec import PartSpec
 from hebbes.environments.reference_batch import collect_reference_batch
 from hebbes.execution.episode import Agent
-from hebbes.files.checksummed_file import MAX_HEADER_BYTES
-from hebbes.files.policy_file import MAX_FILE_BYTES, get_policy_fields, read_policy_file
+from hebbes.files.policy_file import get_policy_fields, read_policy_file
 from hebbes.files.torch_file import is_torch_file, read_torch_weights
 from hebbes.recording.standard_output import make_printable
 from hebbes.training.config import TrainConfig
 from hebbes.training.owners import find_trainer
 
-MAX_WEIGHTS = (MAX_FILE_BYTES - MAX_HEADER_BYTES) // 4
-"""The largest number of weights, and values of buffers, in a policy file."""
 COMPARED = ("environment", "env_kwargs", "gymnasium_wrappers", "wrappers", "morphologies")
 """Fields of an environment that a policy is trained for. The back end is not among them: it should not matter."""
 
@@ -61,14 +59,15 @@ def find_starting_point(
     return saved.weights, saved.buffers
 
 
-def describe_other_environment(config: TrainConfig, environment: EnvironmentSpec) -> list[str]:
-    """At most one line: how the environment of the file to start from differs, although its network fits."""
+def warn_of_other_environment(config: TrainConfig, environment: EnvironmentSpec) -> None:
+    """Says on standard error how the environment of the file to start from differs, although its network fits."""
     if config.run.init_from is None or is_torch_file(Path(config.run.init_from)):
-        return []
+        return
     saved = read_policy_file(Path(config.run.init_from), config.trusted_modules).environment
     pairs = {name: (getattr(saved, name), getattr(environment, name)) for name in COMPARED}
     found = [f"{name} was {_format(then)}, is {_format(now)}" for name, (then, now) in pairs.items() if then != now]
-    return [f"init_from {config.run.init_from} is of another environment: {'; '.join(found)}"] if found else []
+    if found:
+        say(f"init_from {config.run.init_from} is of another environment: {'; '.join(found)}")
 
 
 def _check_normalization(config: TrainConfig, normalized: bool, normalizes: bool) -> None:

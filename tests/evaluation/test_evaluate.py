@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from gymnasium.envs.classic_control import CartPoleEnv
 
 import hebbes
 from hebbes.contracts.engine import EngineError, StartError
@@ -213,6 +214,15 @@ def test_an_environment_that_is_not_installed_is_named(tmp_path):
     save_policy(tmp_path / "a.dat", replace(saved, environment=EnvironmentSpec("Mine-v0", "gymnasium")))
     with pytest.raises(ValueError, match=r"unknown environment 'Mine-v0'; if a package .*, add --import"):
         hebbes.evaluate(tmp_path / "a.dat", threads=1)
+
+
+def test_one_that_fails_in_its_first_env_step_is_refused_as_by_the_program(tmp_path, monkeypatch):
+    def fail(self, action):
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(CartPoleEnv, "step", fail)
+    with pytest.raises(ValueError, match=r"'CartPole-v1' fails in its first env step: RuntimeError: broken"):
+        hebbes.evaluate(save_balancing_policy(tmp_path / "a.dat"), threads=1)
 
 
 def test_a_missing_file_is_named(tmp_path):

@@ -14,12 +14,12 @@ import pytest
 
 import hebbes
 from hebbes.contracts.engine import EngineError
+from hebbes.environments import trial
 from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.hybrids.core.replay import Replay
 from hebbes.options.command_line import parse_config
 from hebbes.policies.mlp import MLP
 from hebbes.recording.metrics import METRICS, read_metrics
-from hebbes.training import agent_and_environment
 from hebbes.training.advice import TrainingError, find_advice
 from hebbes.training.hybrid import TORCH_BYTES, Hybrid
 from tests.waiting import wait_until
@@ -123,7 +123,7 @@ def test_after_a_job_has_lost_two_workers_the_run_goes_on_from_what_was_done(tmp
     ],
 )
 def test_a_simulator_that_fails_at_once_ends_the_run_with_a_line(start_steps, line, tmp_path, monkeypatch):
-    monkeypatch.setattr(agent_and_environment, "start_and_check", lambda env, spec: None)  # it would refuse this one
+    monkeypatch.setattr(trial, "start_and_check", lambda env, spec: None)  # it would refuse this one
     script = {"environment": "tests.scripted:Scripted-v0", "env_kwargs": {"truncate_at": 4, "raise_at": 1}}
     options = {**TINY, **script, "folder": str(tmp_path), "start_steps": start_steps, "threads": 1}
     with pytest.raises(TrainingError, match=line) as stopped:

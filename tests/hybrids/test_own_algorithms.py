@@ -110,6 +110,16 @@ class StateRaises(WithoutState):
         return self.absent if self.episodes >= 3 else super().get_state()
 
 
+class NeverHasState(WithoutState):
+    def get_state(self):
+        return {}
+
+
+class StateRaisesAtOnce(WithoutState):
+    def get_state(self):
+        return self.absent
+
+
 class AESWithMetrics(AES):
     own_metrics = (*AES.own_metrics, "extra")
     extra: ClassVar = {}
@@ -168,6 +178,16 @@ def test_what_one_answers_wrongly_ends_the_run_with_its_units_saved(algorithm, l
     assert first_line.startswith(f"algorithm '{__name__}:{algorithm}': ") and line in first_line
     saved = load_newest_checkpoint(tmp_path / "Scripted-v0" / "own" / "checkpoint")[0]
     assert not is_td3 or saved.progress.units == 2
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "line"), [("NeverHasState", "got a dict"), ("StateRaisesAtOnce", "raised AttributeError: ")]
+)
+def test_one_without_a_state_is_refused_before_anything_is_written(algorithm, line, tmp_path):
+    own = {"algorithm": f"{__name__}:{algorithm}", "folder": str(tmp_path)}
+    with pytest.raises(ValueError, match=rf"^algorithm '{__name__}:{algorithm}': get_state .*{line}.*$"):
+        hebbes.train({**SCRIPTED, **own}, trainer="hybrid")
+    assert not [*tmp_path.glob("*/*")]
 
 
 def test_one_whose_settings_cannot_be_measured_is_refused(tmp_path):

@@ -9,13 +9,13 @@ from gymnasium.spaces import Box, Discrete
 
 import hebbes
 from hebbes.contracts.errors import ForeignExitError
+from hebbes.environments import trial
 from hebbes.execution.provenance import find_conditions
 from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.hybrids import td3
 from hebbes.hybrids.core.learner import Learner
 from hebbes.options.command_line import resolve_config
 from hebbes.recording.metrics import METRICS, read_metrics
-from hebbes.training import agent_and_environment
 from hebbes.training.advice import TrainingError
 from hebbes.wrappers.base import BatchWrapper
 
@@ -196,7 +196,7 @@ SCRIPTED = {"environment": "tests.scripted:Scripted-v0", "start_steps": 10, "eva
 
 
 def test_a_simulator_that_fails_at_once_ends_the_run_with_a_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(agent_and_environment, "start_and_check", lambda env, spec: None)  # it would refuse this one
+    monkeypatch.setattr(trial, "start_and_check", lambda env, spec: None)  # it would refuse this one
     script = {"truncate_at": 4, "raise_at": 1}
     text = r"^episode 10: 10 episodes in a row, in their first env step, failed: .* in 1 episode$"
     with pytest.raises(TrainingError, match=text):

@@ -3,13 +3,14 @@
 import pytest
 
 from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.environments.trial import find_spaces
 from hebbes.files.policy_file import read_policy_file, save_policy
 from hebbes.files.zoo import ZOO
 from hebbes.options.command_line import parse_config
 from hebbes.options.method import has_default
 from hebbes.policies.hebbian import Hebbian
 from hebbes.registry.lookup import list_names
-from hebbes.training.agent_and_environment import find_spaces, make_agent, make_environment_spec
+from hebbes.training.agent_and_environment import make_agent, make_environment_spec
 from hebbes.training.owners import INCIDENTAL
 from hebbes.wrappers.early_stop import EarlyStop
 from tests.files.saved_policies import make_saved_policy

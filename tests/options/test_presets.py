@@ -7,6 +7,9 @@ import yaml
 from hebbes.environments.ids import register
 from hebbes.options.command_line import parse_config
 from hebbes.options.presets import ANY, PRESETS, describe_untuned, find_preset, read_preset
+from hebbes.programs import train
+from hebbes.programs.train import prepare_runs
+from hebbes.recording.console import Console
 from hebbes.registry.tables import TRAINERS
 from hebbes.training.owners import find_trainer
 
@@ -104,3 +107,13 @@ def test_a_section_is_for_runs_with_its_method_also_if_that_is_the_default(tmp_p
     for named, sigma in [({}, 0.3), ({"strategy": "openai_es"}, 0.3), ({"strategy": "cem"}, 0.4)]:
         assert read_preset("static", preset, named) == {"generations": 3, "sigma": sigma}
     assert read_preset("static", preset, {"strategy": "ga"}) == {"generations": 3}
+
+
+def test_a_run_with_the_options_of_a_file_is_not_told_that_the_preset_is_untuned(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(train, "describe_untuned", lambda preset: "it is untuned")
+    (tmp_path / "own.yaml").write_text("sigma: 0.2\n")
+    flags = ["--environment", "CartPole-v1", "--threads", "1", "--folder", str(tmp_path / "runs")]
+    for own, is_told in (([], True), (["--config", str(tmp_path / "own.yaml")], False)):
+        (run,) = prepare_runs("static", [*flags, *own], "", Console())
+        run.close()
+        assert ("it is untuned" in capsys.readouterr().out) == is_told

@@ -7,9 +7,10 @@ import pytest
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.make_batch_env import make_batch_env
 from hebbes.environments.part_spec import PartSpec, make_part_spec
+from hebbes.environments.trial import find_spaces
 from hebbes.options.command_line import parse_config
 from hebbes.registry.lookup import GYMNASIUM_WRAPPERS
-from hebbes.training.agent_and_environment import find_spaces, make_environment_spec
+from hebbes.training.agent_and_environment import make_environment_spec
 
 
 def parse(*arguments):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from hebbes.environments.environment_spec import EnvironmentSpec
+from hebbes.environments.trial import find_spaces
 from hebbes.evaluation.entries import Entry, EvaluationResult
 from hebbes.evaluation.play import play
 from hebbes.evaluation.weight_recording import record_weights
@@ -19,7 +20,6 @@ from hebbes.policies.linear import Linear
 from hebbes.programs.evaluation_entries import load_entries
 from hebbes.programs.evaluation_report import format_report
 from hebbes.reporting.evaluation_plots import write_plots
-from hebbes.training.agent_and_environment import find_spaces
 
 SPEC = EnvironmentSpec(
     "Scripted-v0", "gymnasium", {"rewards": [0.0], "truncate_at": 6, "action_weight": 1.0}, ("tests.scripted",)

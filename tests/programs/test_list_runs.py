@@ -81,7 +81,7 @@ def test_a_run_whose_folder_is_locked_is_running_and_is_read_from_its_metrics(ma
     running = find(made)["stopped"]
     os.close(lock)
     assert (before.state, running.state, find(made)["stopped"].state) == ("stopped", "running", "stopped")
-    assert (running.env_steps, running.done) == (999, 0.75) and before.env_steps != 999
+    assert (running.env_steps, running.share_done) == (999, 0.75) and before.env_steps != 999
 
 
 def test_a_running_run_with_an_infinite_count_is_damaged(tmp_path):

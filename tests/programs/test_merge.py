@@ -115,7 +115,7 @@ def test_options_of_another_merge_are_named_and_no_others(merged_file, tmp_path)
         ({"seed": -1}, "seed must be >= 0, got -1"),
         ({"path_weights": ""}, "path_weights must name a policy file"),
         ({"output": ""}, "output must name a policy file"),
-        ({"output": "merged.bin"}, "output must end in .dat, got merged.bin"),
+        ({"output": "merged.bin"}, "output must name a .dat file, got 'merged.bin'"),
         ({"output": "no/such/folder.dat"}, "the folder no/such does not exist"),
         ({"imports": ()}, "needs code from the module 'tests.scripted'"),
         ({"path_weights": "LICENSE"}, "LICENSE: not a hebbes file"),

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete, MultiBinary, MultiDiscrete
 
+from hebbes.options.command_line import parse_config
 from hebbes.training import agent_and_environment
-from hebbes.training.agent_and_environment import choose_policy, make_agent, make_environment_spec
+from hebbes.training.agent_and_environment import make_agent, make_environment_spec
+from hebbes.training.assemble_run import resolve_policy
 from tests.training.scripted_runs import make_config
 
 COLOR = Box(0, 255, (96, 100, 3), np.uint8)
@@ -111,7 +113,8 @@ def test_the_wrappers_of_actions(wrappers_for, space, expected):
     [((16, 16, 3), "cnn"), ((15, 84, 3), "mlp"), ((84, 15, 3), "mlp"), ((84, 84), "mlp"), ((4,), "mlp")],
 )
 def test_auto_takes_convolutions_where_they_leave_something(shape, expected):
-    assert choose_policy(Box(0, 1, shape)) == expected
+    config = parse_config("static", ["--environment", "CartPole-v1", "--policy", "auto"], "")
+    assert resolve_policy(config, Box(0, 1, shape)).choices.policy == expected
 
 
 @pytest.mark.parametrize(

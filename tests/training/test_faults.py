@@ -236,7 +236,8 @@ def test_a_signal_after_the_folder_was_moved_away_says_what_is_lost(tmp_path, ca
     with pytest.raises(SystemExit) as ended:
         execute(run, move_and_end)
     assert ended.value.code == 1
-    assert "stopped: generation 6 could not be saved: No such file or directory" in capsys.readouterr().out
+    reason = f"No such file or directory: {run.folder}"
+    assert f"stopped: generation 6 could not be saved: {reason}\n" in capsys.readouterr().out
     assert load_newest_checkpoint(tmp_path / "elsewhere" / "checkpoint")[0].progress.units == 4
 
 

@@ -8,11 +8,12 @@ import pytest
 
 from hebbes.contracts.randomness import Purpose
 from hebbes.environments.morphologies import SPECIES
+from hebbes.environments.trial import find_spaces
 from hebbes.evaluation.play import make_evaluation_spec, play
 from hebbes.files.policy_file import read_policy_file
 from hebbes.options.command_line import parse_config
 from hebbes.recording.metrics import read_metrics
-from hebbes.training.agent_and_environment import find_spaces, make_environment_spec
+from hebbes.training.agent_and_environment import make_environment_spec
 from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
 from tests.files.saved_policies import make_saved_policy, write_forged_file

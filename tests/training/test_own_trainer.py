@@ -112,6 +112,20 @@ def test_a_state_that_would_come_back_otherwise_is_refused_before_training(array
         execute(prepare_runs("random", [*FLAGS, "--folder", str(tmp_path)], "", Console()).prepare(0))
 
 
+def test_one_without_a_state_is_refused_before_training(tmp_path, monkeypatch):
+    monkeypatch.setattr(RandomSearch, "get_state", lambda self: {})
+    with pytest.raises(ValueError, match=r"^trainer 'random_search': get_state must return a TrainerState .* a dict$"):
+        prepare_runs("random", [*FLAGS, "--folder", str(tmp_path)], "", Console())
+    assert not [*tmp_path.glob("*/*")]
+
+
+def test_what_it_raises_ends_the_run_in_its_name(tmp_path, monkeypatch):
+    run = prepare_runs("random", [*FLAGS, "--folder", str(tmp_path)], "", Console()).prepare(0)
+    monkeypatch.setattr(RandomSearch, "advance", lambda self, progress, engine: {}["absent"])
+    with pytest.raises(TrainingError, match=r"^trainer 'random_search': advance raised KeyError: 'absent'\n"):
+        execute(run)
+
+
 def test_its_options_are_checked_and_no_strategy_has_any(capsys):
     config = parse("--reach", "2", "--max_env_steps", "7")
     assert (config.trainer_options, config.settings) == (RandomSearchOptions(reach=2.0), None)

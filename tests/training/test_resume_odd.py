@@ -277,7 +277,7 @@ def test_a_folder_where_the_options_belong_is_named_and_not_the_temporary_file(t
     folder = train(make_scripted_config(tmp_path, generations=2))
     (folder / "config.yaml").unlink()
     (folder / "config.yaml").mkdir()
-    with pytest.raises(ValueError, match=rf"^cannot resume {folder}: Is a directory {folder}/config.yaml$"):
+    with pytest.raises(ValueError, match=rf"^cannot resume {folder}: {folder}/config.yaml: Is a directory$"):
         resume(folder, generations=3)
 
 

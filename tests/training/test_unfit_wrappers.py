@@ -1,7 +1,9 @@
 """A user's wrapper that returns something other than an env step is named in one line, before the run and during it."""
 
+import numpy as np
 import pytest
 
+from hebbes import evaluate, load_policy
 from hebbes.contracts import errors
 from hebbes.contracts.engine import EngineError
 from hebbes.files.checkpoint import load_newest_checkpoint
@@ -102,5 +104,16 @@ def test_one_that_fails_to_close_costs_a_line(members, tmp_path, capsys, monkeyp
     monkeypatch.setattr(errors, "_shown", set())
     options = {"wrappers": ("unfit_wrappers:FailsToClose",), "test_episodes": 2, "population_size": members}
     (run,) = prepare(make_scripted_config(tmp_path, **options))
-    assert execute(run).is_complete
+    best = execute(run).best
+    assert run.folder.joinpath("test.json").exists()
+    played = evaluate(best, episodes=2, threads=1, imports=["unfit_wrappers", "tests.scripted"])
+    assert np.isfinite(played.returns).all()
     assert "a wrapper failed to close" in capsys.readouterr().err
+
+
+def test_one_that_fails_to_close_does_not_end_an_episode_of_make_env(tmp_path):
+    (run,) = prepare(make_scripted_config(tmp_path, wrappers=("unfit_wrappers:FailsToClose",), test_episodes=0))
+    best = execute(run).best
+    env = load_policy(best, imports=["unfit_wrappers", "tests.scripted"]).make_env()
+    assert [env.reset()[1], env.reset()[1]] == [{"episode": 0}, {"episode": 1}]
+    env.close()

@@ -6,7 +6,7 @@ import numpy as np
 from gymnasium.spaces import Discrete
 from jaxtyping import Float32
 
-from hebbes.contracts.errors import close_part, convert_foreign_exits
+from hebbes.contracts.errors import convert_foreign_exits
 from hebbes.contracts.policy import Buffers
 from hebbes.contracts.randomness import Purpose, derive_simulator_seed, make_generator
 from hebbes.environments.make_batch_env import make_batch_env
@@ -60,7 +60,7 @@ class Episodes:
 
     def close(self) -> None:
         """Frees the simulator."""
-        close_part("a wrapper", self._env)
+        self._env.close()
 
 
 def find_action_bounds(task: Task) -> Bounds:
@@ -72,7 +72,7 @@ def find_action_bounds(task: Task) -> Bounds:
     try:
         return _read_bounds(env)
     finally:
-        close_part("a wrapper", env)
+        env.close()
 
 
 def _read_bounds(env: Any) -> Bounds:

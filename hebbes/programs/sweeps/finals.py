@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from math import inf, isfinite
 
 import numpy as np
@@ -32,7 +32,7 @@ class Finalist:
     returns: Mapping[int, Float64[np.ndarray, " episodes"]]
     """Those of the test of each run that is done, by seed. One NaN stands for a run that diverged."""
 
-    @property
+    @cached_property
     def summary(self) -> Summary:
         """Statistics over the runs."""
         return summarize_runs(list(self.returns.values()))
