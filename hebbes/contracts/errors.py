@@ -63,6 +63,15 @@ def describe_system_error(error: OSError) -> str:
     return f"{path}: {error.strerror}" if path else str(error)
 
 
+@contextmanager
+def prefix_errors(prefix: str) -> Iterator[None]:
+    """Begins the message of a ValueError with this text."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{prefix}{error}") from error
+
+
 def join_lines(error: BaseException) -> str:
     """The exception's text in one line."""
     return " ".join(str(error).split())

@@ -16,6 +16,7 @@ from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from hebbes.contracts.errors import prefix_errors
 from hebbes.contracts.plain_values import make_list, make_plain
 from hebbes.contracts.search_space import SearchSpace
 from hebbes.contracts.suggestion import suggest_name
@@ -90,10 +91,8 @@ def check_declarations(owner: type) -> None:
     for each in list_options(owner):
         if reason := _explain_type(owner, each):
             raise ValueError(f"its option {each.name} {reason}")
-        try:
+        with prefix_errors(f"its option {each.name} cannot have its default: "):
             check_value(owner, each, get_default(each))
-        except ValueError as error:
-            raise ValueError(f"its option {each.name} cannot have its default: {error}") from error
 
 
 def _explain_type(owner: type, option: Field) -> str:

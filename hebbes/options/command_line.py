@@ -9,7 +9,7 @@ from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from hebbes.contracts.errors import say
+from hebbes.contracts.errors import prefix_errors, say
 from hebbes.contracts.yaml_text import format_yaml_line
 from hebbes.environments.environment_options import EnvironmentOptions
 from hebbes.files.option_file import read_yaml
@@ -18,7 +18,7 @@ from hebbes.files.zoo import PREFIX
 from hebbes.options.help import print_help_and_exit
 from hebbes.options.presets import find_preset, read_preset, read_shared_options
 from hebbes.options.resuming import resume_config
-from hebbes.options.sources import Source, SourceReader, find_deciding_options, name_in_errors
+from hebbes.options.sources import Source, SourceReader, find_deciding_options
 from hebbes.options.texts import GivenOption, format_options, split_arguments
 from hebbes.recording.standard_output import print_or_exit
 from hebbes.registry.former_names import MISSING_OPTIONS, rename_classes
@@ -67,7 +67,7 @@ def resolve_config(trainer: str, given: Sequence[GivenOption]) -> TrainConfig:
     if "config" in named:
         options = _read_option_file(trainer, named["config"], named.get("import", ()))
         file = Source(named["config"], format_options(options))
-        with name_in_errors(file):
+        with prefix_errors(f"{file.name}: "):
             named = {**find_deciding_options(trainer, file.given), **named}
         later = [file, *later]
 
@@ -118,7 +118,7 @@ def _read_option_file(trainer: str, path: str, imports: Sequence[str]) -> dict[s
         raise ValueError(f"config {path} does not hold the options of its training")
     owners = [owner for owner in list_fixed_owners(trainer) if owner.kind in INCIDENTAL]
     incidental = {each.short_name for owner in owners for each in owner.options}
-    with name_in_errors(Source(path, ())):
+    with prefix_errors(f"{path}: "):
         shortened = shorten_names(trainer, trained)
         options = rename_classes({name: value for name, value in shortened.items() if name not in incidental})
         if options.get("early_stop_grace_steps"):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hebbes.contracts.errors import prefix_errors
 from hebbes.contracts.option import option
 from hebbes.contracts.policy import Policy
 from hebbes.evaluation.interventions import INTERVENTIONS, LesionedPolicy, intervene
@@ -64,10 +65,8 @@ class HebbianEvaluateConfig(EvaluateConfig):
         found: dict[str, Policy] = {}
         for name in INTERVENTIONS:
             for value in getattr(self, name):
-                try:
+                with prefix_errors(f"{path}: "):
                     variant = intervene(policy, name, value, longest)
-                except ValueError as error:
-                    raise ValueError(f"{path}: {error}") from error
                 found[f"{name} {_describe(value, variant)}"] = variant
         return found
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hebbes.contracts.errors import say
+from hebbes.contracts.errors import prefix_errors, say
 from hebbes.environments.part_spec import PartSpec
 from hebbes.files.option_file import CONFIG_YAML, read_yaml
 from hebbes.options.option_reader import OptionReader
@@ -109,14 +109,12 @@ def _read_saved_options(trainer: str, folder: Path, imports: Sequence[str]) -> d
     from hebbes.files.checkpoint import FOLDER, load_newest_checkpoint  # imports safetensors
 
     checkpoint, _ = load_newest_checkpoint(folder / FOLDER)
-    try:
+    with prefix_errors(f"the run in {folder} "):
         saved = rename_saved_options(shorten_names(trainer, checkpoint.config))
         makers = [maker for maker in list_names("trainer") if {"environment", *list_part_kinds(maker)} <= saved.keys()]
         if not makers:
             raise ValueError("lacks options that every run has, such as its environment")
         check_allowed(find_users_modules(trainer, saved), imports)
-    except ValueError as error:
-        raise ValueError(f"the run in {folder} {error}") from error
     policy, maker = saved["policy"], trainer if trainer in makers else makers[0]
     maker = maker if policy == AUTO else getattr(find_class("policy", policy), "trainer", maker)
     if maker != trainer:

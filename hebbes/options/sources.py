@@ -1,10 +1,10 @@
 """Sources of options: presets, a config file, the command line. A later one overrides those before it."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hebbes.contracts.errors import prefix_errors
 from hebbes.environments.part_spec import Entry, PartSpec, make_part_spec, read_part
 from hebbes.options.option_reader import OptionReader
 from hebbes.options.texts import GivenOption, format_options
@@ -81,15 +81,6 @@ def read_entries(option: str, texts: Sequence[str]) -> tuple[Entry, ...]:
     return tuple(found)
 
 
-@contextmanager
-def name_in_errors(source: Source) -> Iterator[None]:
-    """Begins the message of a ValueError with the file, if the source is one."""
-    try:
-        yield
-    except ValueError as error:
-        raise ValueError(f"{source.name}: {error}" if source.name else str(error)) from error
-
-
 class SourceReader:
     """Reads sources one after another, and follows what they choose.
 
@@ -115,7 +106,7 @@ class SourceReader:
 
     def read(self, source: Source) -> None:
         """Reads a source; ValueError for the first mistake in it."""
-        with name_in_errors(source):
+        with prefix_errors(f"{source.name}: " if source.name else ""):
             self._read(source)
 
     def _read(self, source: Source) -> None:

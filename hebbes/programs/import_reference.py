@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from hebbes.contracts.errors import prefix_errors
 from hebbes.contracts.option import check_options, option
 from hebbes.execution.provenance import find_conditions
 from hebbes.files.output_file import check_output, write_output
@@ -60,11 +61,9 @@ def import_reference(config: ImportConfig) -> str:
     assert isinstance(agent.policy, Hebbian)  # REFERENCE asks for it
     coefficients = read_torch_table(Path(config.path_hebb))
     evolved = np.empty(0) if config.path_coev is None else read_torch_table(Path(config.path_coev))
-    try:
+    read = config.path_hebb + (f", {config.path_coev}" if config.path_coev else "")
+    with prefix_errors(f"{read}: "):
         row = convert_reference_coefficients(agent.policy, coefficients, evolved)
-    except ValueError as error:
-        read = config.path_hebb + (f", {config.path_coev}" if config.path_coev else "")
-        raise ValueError(f"{read}: {error}") from error
     known = trained.list_used_options(without=(*INCIDENTAL, "trainer", "training", "strategy"))
     known |= {"policy": trained.choices.policy, "observation_normalization": False}
     files = {"path_hebb": config.path_hebb, "path_coev": config.path_coev}

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from hebbes.contracts.errors import prefix_errors
 from hebbes.contracts.option import check_options, option
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.evaluation.arguments import IMPORT_HELP
@@ -42,11 +43,9 @@ def merge(config: MergeConfig) -> str:
     saved = read_policy_file(source, config.imports)
     if not isinstance(saved.policy, Hebbian):
         raise ValueError(f"path_weights {source}: the policy {saved.policy_name!r} has no learning rules to merge")
-    try:
+    with prefix_errors(f"path_weights {source}: "):
         rng = make_generator(config.seed, Purpose.INITIAL_PARAMS)
         result = merge_rules(saved.policy, saved.weights, saved.buffers, config.num_rules, rng)
-    except ValueError as error:
-        raise ValueError(f"path_weights {source}: {error}") from error
     origin = _describe_origin(config, saved, result.policy)
     merged = replace(saved, policy=result.policy, weights=result.weights, buffers=result.buffers, provenance=origin)
     write_output(output, merged)

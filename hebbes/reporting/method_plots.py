@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float64
 
+from hebbes.contracts.errors import prefix_errors
 from hebbes.reporting.figure import POINT_MARKERS, add_legend, add_title, get_line_style, make_figure_with_axes
 from hebbes.statistics.curves import Curve, RunCurve, average_runs, compute_profile
 
@@ -31,10 +32,8 @@ def make_curves_figure(
         style = get_line_style(number)
         for run in runs if len(runs) > 1 else ():
             axes.plot(run.x, run.y, **style, lw=0.6, alpha=0.5, marker="." * (len(run.x) == 1))
-        try:
+        with prefix_errors(f"{label}: "):
             average = average_runs(runs, statistic)
-        except ValueError as error:
-            raise ValueError(f"{label}: {error}") from error
         _draw_curve(axes, average, style, format_method_label(label, len(runs)))
     if axes.get_xlim()[1] >= 1000:  # it would write 0.2 as 200m
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))

@@ -1,7 +1,5 @@
 """Where a run starts: new weights, or those of a policy file, and their buffers."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -9,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32
 
-from hebbes.contracts.errors import say
+from hebbes.contracts.errors import prefix_errors, say
 from hebbes.contracts.policy import Buffers, count_reference_frames
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.yaml_text import format_yaml_line
@@ -40,11 +38,11 @@ def find_starting_point(
         return draw_initial_params(config, agent), _collect_virtual_batch(config, agent, environment)
     normalizes = find_trainer(config.trainer).normalizes_observations(config)
     if is_torch_file(Path(config.run.init_from)):
-        with _name_option_in_errors():
+        with prefix_errors("init_from "):
             params = read_torch_weights(Path(config.run.init_from), agent.policy)
         _check_normalization(config, False, normalizes)
         return params, _collect_virtual_batch(config, agent, environment)
-    with _name_option_in_errors():
+    with prefix_errors("init_from "):
         saved = read_policy_file(Path(config.run.init_from), config.trusted_modules)
     found, wanted = _describe_agent(Agent(saved.policy, saved.action_head)), _describe_agent(agent)
     if found != wanted:
@@ -77,15 +75,6 @@ def _check_normalization(config: TrainConfig, normalized: bool, normalizes: bool
             f"init_from {config.run.init_from} was trained {'with' if normalized else 'without'} "
             f"observation_normalization, which is {'on' if normalizes else 'off'} here"
         )
-
-
-@contextmanager
-def _name_option_in_errors() -> Iterator[None]:
-    """Begins a ValueError, whose message begins with the path of the file, with the option that gave it."""
-    try:
-        yield
-    except ValueError as error:
-        raise ValueError(f"init_from {error}") from error
 
 
 def _format(value: Any) -> str:

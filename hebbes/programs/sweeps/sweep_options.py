@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hebbes.contracts.errors import prefix_errors
 from hebbes.contracts.option import check_options, option
 from hebbes.contracts.search_space import Choice, LogUniform, SearchSpace, Uniform
 from hebbes.files.atomic_file import check_place
@@ -136,7 +137,7 @@ def _read_spaces(config: TrainConfig, texts: Sequence[str], names: Mapping[str, 
     reader, seen = OptionReader(config.owners), set[str]()
     for text in texts:
         name, _, spelled = text.partition("=")
-        try:
+        with prefix_errors(f"search {text}: "):
             chosen, is_off = reader.find(name)
             if chosen.key in seen:
                 raise ValueError(f"{name} is given twice")
@@ -144,8 +145,6 @@ def _read_spaces(config: TrainConfig, texts: Sequence[str], names: Mapping[str, 
             if is_off or not _may_vary(config, chosen):
                 raise ValueError(f"{name} cannot be varied")
             space = _read_space(chosen, spelled)
-        except ValueError as error:
-            raise ValueError(f"search {text}: {error}") from error
         yield SearchedOption(names[chosen.key], chosen, space)
 
 
