@@ -1,6 +1,5 @@
 """Help texts: a line of usage, then the options in groups, by owner."""
 
-import shlex
 import shutil
 import sys
 import textwrap
@@ -11,7 +10,7 @@ from typing import NoReturn
 from hebbes.recording.standard_output import print_or_exit
 from hebbes.registry.former_names import SHORT_OPTIONS
 from hebbes.training.owners import AUTO_POLICIES, SEVERAL, OwnedOption, Owner
-from hebbes.training.program_words import list_program_words
+from hebbes.training.program_words import format_command
 
 INDENT = 26
 LONGEST_LINE = 120
@@ -25,7 +24,7 @@ def print_help_and_exit(
     arguments = [
         _describe_argument(each) for owner in listed for each in owner.options if each.field.name == positional
     ]
-    program = " ".join([shlex.join(list_program_words()), *arguments])
+    program = " ".join([format_command(), *arguments])
     print_or_exit(format_help(program, description, listed, footer))
     sys.exit(0)
 

@@ -1,6 +1,5 @@
 """The options of a resumed run: those of its newest checkpoint, and flags that a resume may change."""
 
-import shlex
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -17,7 +16,7 @@ from hebbes.registry.former_names import find_current_class_name, find_current_o
 from hebbes.registry.lookup import check_allowed, find_class, import_users_module, list_names
 from hebbes.training.config import TrainConfig, find_users_modules, make_config
 from hebbes.training.owners import AUTO, OwnedOption, choose_names, list_all_owners, list_part_kinds, shorten_names
-from hebbes.training.program_words import list_program_words
+from hebbes.training.program_words import format_command
 
 PLACE = ("folder", "run_name")
 """Options that say where the folder of a run was made."""
@@ -118,7 +117,7 @@ def _read_saved_options(trainer: str, folder: Path, imports: Sequence[str]) -> d
     policy, maker = saved["policy"], trainer if trainer in makers else makers[0]
     maker = maker if policy == AUTO else getattr(find_class("policy", policy), "trainer", maker)
     if maker != trainer:
-        program = shlex.join(list_program_words(f"train_{maker}"))
+        program = format_command(f"train_{maker}")
         raise ValueError(f"the run in {folder} was made by {program}; resume it with that")
     return saved
 

@@ -12,7 +12,7 @@ from hebbes.options.hebbian_evaluation import HebbianEvaluateConfig
 from hebbes.options.program_options import parse_options
 from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
 from hebbes.recording.console import Console
-from hebbes.training.program_words import list_program_words
+from hebbes.training.program_words import format_command
 
 
 def evaluate_static(description: str) -> None:
@@ -60,5 +60,5 @@ def refuse_reference_flags(arguments: Sequence[str]) -> None:
         raise ValueError(
             "path_hebb: files of Najarro & Risi's code become a policy file first: "
             f"python -m hebbes import {shlex.join(arguments)} --output imported.dat, "
-            f"then {shlex.join(list_program_words('evaluate_hebbian'))} --path_weights imported.dat"
+            f"then {format_command('evaluate_hebbian')} --path_weights imported.dat"
         )

@@ -4,7 +4,6 @@ Their code (NeurIPS 2020, arXiv 2007.02686) saves bare numbers with torch.save: 
 evolved with them (kernels, initial weights) in another. The flags of its evaluation say what the numbers are for.
 """
 
-import shlex
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.learning_rules import RULES
 from hebbes.programs.reference_training import make_reference_training
 from hebbes.training.owners import INCIDENTAL
-from hebbes.training.program_words import format_continue_command, list_program_words
+from hebbes.training.program_words import format_command
 
 REFERENCE = {"policy": "hebbian", "sharing": "synapse", "modulation": "none", "eligibility": False}
 """Options that are fixed in the reference's code, and that no preset may change."""
@@ -70,15 +69,15 @@ def import_reference(config: ImportConfig) -> str:
     weights, provenance = swap_image_axes(row, agent.policy), {**files, **find_conditions(), "options": known}
     name = trained.choices.policy
     saved = SavedPolicy(agent.policy, name, weights, {}, agent.action_head, environment, provenance)
-    command = format_continue_command("hebbian", config.output, config.imports)
     write_output(Path(config.output), saved)
-    imports = f" --import {shlex.join(config.imports)}" if config.imports else ""
-    path = f"--path_weights {shlex.quote(config.output)}"
+    output, imports = config.output, config.imports
+    evaluate = format_command("evaluate_hebbian", "--path_weights", output, imports=imports)
+    train = format_command("train_hebbian", "--config", output, "--init_from", output, imports=imports)
     return "\n".join(
         (
             f"parameters      {len(row):,}",
             f"weights         {config.output}",
-            f"to evaluate     {shlex.join(list_program_words('evaluate_hebbian'))} {path}{imports}",
-            f"to go on        {command}",
+            f"to evaluate     {evaluate}",
+            f"to go on        {train}",
         )
     )

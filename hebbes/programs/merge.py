@@ -13,7 +13,7 @@ from hebbes.files.output_file import check_output, write_output
 from hebbes.files.policy_file import SavedPolicy, list_policy_options, read_policy_file
 from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.rule_merging import MergeResult, merge_rules
-from hebbes.training.program_words import format_continue_command
+from hebbes.training.program_words import format_command
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,8 @@ def merge(config: MergeConfig) -> str:
     origin = _describe_origin(config, saved, result.policy)
     merged = replace(saved, policy=result.policy, weights=result.weights, buffers=result.buffers, provenance=origin)
     write_output(output, merged)
-    command = format_continue_command("hebbian", config.output, config.imports)
+    files = "--config", config.output, "--init_from", config.output
+    command = format_command("train_hebbian", *files, imports=config.imports)
     return "\n".join([*_describe_result(result, len(saved.weights), config), f"to go on        {command}"])
 
 

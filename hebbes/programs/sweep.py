@@ -138,7 +138,7 @@ def print_search(study: "Study", console: Console) -> None:
 
 def run_sweep(options: SweepOptions, study: "Study", console: Console) -> None:
     """Runs what is left of the trials and the finals, and writes the best settings; TrainingError if there are none."""
-    from hebbes.programs.sweeps.best_settings import BEST_YAML, format_command, format_preset
+    from hebbes.programs.sweeps.best_settings import BEST_YAML, format_preset, format_training_command
     from hebbes.programs.sweeps.finals import Finals
     from hebbes.programs.sweeps.jobs import do_all
     from hebbes.programs.sweeps.trials import Trials
@@ -158,4 +158,4 @@ def run_sweep(options: SweepOptions, study: "Study", console: Console) -> None:
     path = Path(options.output) if options.output is not None else study.folder / BEST_YAML
     write_atomically(path, format_preset(found, study).encode())
     console.print_message(f"best settings   {path}")
-    console.print_message(f"to train        {format_command(study.config, path)}")
+    console.print_message(f"to train        {format_training_command(study.config, path)}")

@@ -1,6 +1,5 @@
 """Makes what a config describes: the policy, its action head, the environment and its wrappers."""
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -19,7 +18,7 @@ from hebbes.registry.lookup import find_class
 from hebbes.registry.users_classes import make_policy
 from hebbes.training.config import TrainConfig
 from hebbes.training.owners import find_trainer
-from hebbes.training.program_words import list_program_words
+from hebbes.training.program_words import format_command
 from hebbes.wrappers.channels_last import has_channels_first
 from hebbes.wrappers.crop import compute_cropped_shape
 
@@ -116,7 +115,7 @@ def make_agent(config: TrainConfig, observation_space: Space, action_space: Spac
     policy_class = find_class("policy", name)
     trainer = getattr(policy_class, "trainer", config.trainer)
     if trainer != config.trainer:
-        program = shlex.join(list_program_words(f"train_{trainer}"))
+        program = format_command(f"train_{trainer}")
         raise ValueError(f"policy {name!r} is not for this program; train it with {program}")
     if not count_outputs(action_space):
         raise ValueError(f"{config.environment.id}: its actions {action_space} have no numbers")

@@ -1,6 +1,5 @@
 """Hybrid: the trainer of an actor by a method of `hebbes.hybrids`, which mixes gradients with evolution."""
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,7 +27,7 @@ from hebbes.registry.tables import ALGORITHMS
 from hebbes.registry.users_classes import convert_errors, make_instance
 from hebbes.training.config import TrainConfig
 from hebbes.training.contract_checks import call_part, check_finite_row
-from hebbes.training.program_words import list_program_words
+from hebbes.training.program_words import format_command
 
 if TYPE_CHECKING:
     from hebbes.execution.chunks import Task
@@ -133,7 +132,7 @@ class Hybrid(Trainer):
     def check_spaces(cls, config: TrainConfig, observation_space: Space, action_space: Space) -> None:
         """ValueError without torch, for discrete or unbounded actions, and for observations that are not vectors."""
         name, environment = f"--algorithm {config.choices.method}", config.environment.id
-        instead = f"{shlex.join(list_program_words('train_static'))} evolves policies for it"
+        instead = f"{format_command('train_static')} evolves policies for it"
         if find_spec("torch") is None:
             raise ValueError(f"{name} needs the package torch, which is not installed: pip install torch")
         if not _has_range(action_space):

@@ -1,4 +1,4 @@
-"""How the programs are called, for the command lines that they print."""
+"""The command lines that programs print: in the form in which this one was called."""
 
 import re
 import shlex
@@ -8,11 +8,17 @@ from collections.abc import Sequence
 COMMAND_FORMS = ("hebbes", "python -m hebbes")
 
 
-def list_program_words(name: str = "") -> list[str]:
-    """The words that call a program by its name, in the form in which this one was called; itself if there is no name.
+def format_command(name: str = "", *arguments: str, imports: Sequence[str] = ()) -> str:
+    """The command line that calls a program by its name, or this one if the name is empty.
 
-    `hebbes.programs.commands.main` writes the form and the name to `sys.argv[0]`. Scripts have their path there.
+    `imports` are the modules of the user's that it needs.
     """
+    needed = ["--import", *dict.fromkeys(imports)] if imports else []
+    return shlex.join([*_list_program_words(name), *arguments, *needed])
+
+
+def _list_program_words(name: str) -> list[str]:
+    """`hebbes.programs.commands.main` writes the form and the name to `sys.argv[0]`. Scripts have their path there."""
     for form in COMMAND_FORMS:
         if sys.argv[0].startswith(f"{form} "):
             return [*form.split(), name or sys.argv[0][len(form) + 1 :]]
@@ -22,9 +28,3 @@ def list_program_words(name: str = "") -> list[str]:
 def hide_passwords(word: str) -> str:
     """The word of a command line with *** for the password of a URL, such as that of a database."""
     return re.sub(r"(://[^:@/\s]*):\S*@", r"\1:***@", word)
-
-
-def format_continue_command(trainer: str, path: str, imports: Sequence[str]) -> str:
-    """The command line that goes on from a policy file, with the options of its training."""
-    needed = ["--import", *imports] if imports else []
-    return shlex.join([*list_program_words(f"train_{trainer}"), "--config", path, "--init_from", path, *needed])

@@ -5,10 +5,9 @@ import fcntl
 import glob
 import itertools
 import os
-import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,7 +25,7 @@ from hebbes.files.zoo import find_in_zoo
 from hebbes.recording.metrics import MetricsWriter
 from hebbes.training.config import TrainConfig
 from hebbes.training.owners import INCIDENTAL
-from hebbes.training.program_words import hide_passwords, list_program_words
+from hebbes.training.program_words import format_command, hide_passwords
 from hebbes.training.run_state import Run, capture_checkpoint
 from hebbes.training.saved_runs import BEST, KEPT, LATEST
 
@@ -202,8 +201,9 @@ def find_seed_folders(top: Path, seeds: range) -> list[Path]:
 def record_command(folder: Path) -> None:
     """Adds this command line, the commit, the package versions and the processor to command.txt."""
     facts = "".join(f"{name} {value}\n" for name, value in find_conditions().items())
+    command = format_command("", *map(hide_passwords, sys.argv[1:]))
     with (folder / COMMAND_TXT).open("a", encoding="utf-8", errors="surrogateescape") as file:  # as the system has them
-        file.write(f"{shlex.join([*list_program_words(), *map(hide_passwords, sys.argv[1:])])}\n{facts}")
+        file.write(f"{command}\n{facts}")
 
 
 class RunFiles:
@@ -262,9 +262,3 @@ class RunFiles:
         policy, head, arrays = task.agent.policy, task.agent.action_head, (snapshot.weights, snapshot.buffers)
         saved = SavedPolicy(policy, config.choices.policy, *arrays, head, task.environment, provenance)
         save_policy(self._run.folder / name, saved)
-
-
-def format_resume_command(folder: Path, imports: Sequence[str]) -> str:
-    """The command line that resumes a run. `imports` are the modules that it needs."""
-    needed = ["--import", *dict.fromkeys(imports)] if imports else []
-    return shlex.join([*list_program_words(), "--resume", str(folder), *needed])

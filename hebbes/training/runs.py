@@ -6,7 +6,8 @@ from pathlib import Path
 
 from hebbes.contracts.errors import join_lines
 from hebbes.training.advice import TrainingError
-from hebbes.training.run_folder import find_seed_folder, format_resume_command
+from hebbes.training.program_words import format_command
+from hebbes.training.run_folder import find_seed_folder
 from hebbes.training.run_state import Run
 
 
@@ -38,7 +39,7 @@ class Runs:
     @property
     def resume_command(self) -> str:
         """The command line that resumes all of them."""
-        return format_resume_command(self._folder, self._imports)
+        return format_command("", "--resume", str(self._folder), imports=self._imports)
 
     def find_folder(self, seed: int) -> Path:
         """The folder of one of the runs."""

@@ -16,7 +16,7 @@ from hebbes.files.option_file import read_yaml
 from hebbes.options.command_line import resolve_config
 from hebbes.programs.sweep import read_options
 from hebbes.programs.sweeps import jobs
-from hebbes.programs.sweeps.best_settings import format_command
+from hebbes.programs.sweeps.best_settings import format_training_command
 from hebbes.programs.sweeps.jobs import execute_briefly, hold_lock, prepare_job
 from hebbes.programs.sweeps.study import is_busy
 from hebbes.programs.sweeps.sweep_options import find_searched_options, set_params
@@ -118,8 +118,8 @@ def test_the_preset_gives_the_options_of_the_best_and_says_what_was_measured(fin
 
 def test_the_command_that_trains_with_the_best_settings_has_all_that_they_lack(tmp_path):
     _, config = read_options(make_arguments(tmp_path, environment="Scripted-v0", **{"import": "tests.scripted"}), "")
-    command = format_command(config.change(run={"init_from": "some.dat"}), Path("best.yaml"))
-    assert command.endswith("--environment Scripted-v0 --import tests.scripted --init_from some.dat --config best.yaml")
+    command = format_training_command(config.change(run={"init_from": "some.dat"}), Path("best.yaml"))
+    assert command.endswith("--environment Scripted-v0 --init_from some.dat --config best.yaml --import tests.scripted")
 
 
 @pytest.mark.slow

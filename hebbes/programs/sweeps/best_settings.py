@@ -1,6 +1,5 @@
 """The best settings of a sweep as a preset."""
 
-import shlex
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +13,7 @@ from hebbes.programs.sweeps.study import Study
 from hebbes.statistics.table import format_number
 from hebbes.training.config import TrainConfig
 from hebbes.training.owners import INCIDENTAL, choose_names, list_part_kinds
-from hebbes.training.program_words import list_program_words
+from hebbes.training.program_words import format_command
 
 BEST_YAML = "best.yaml"
 
@@ -27,12 +26,11 @@ def format_preset(finalists: Sequence[Finalist], study: Study) -> str:
     return format_yaml(options)
 
 
-def format_command(config: TrainConfig, preset: Path) -> str:
+def format_training_command(config: TrainConfig, preset: Path) -> str:
     """The command line that trains with this file, which has neither the environment, packages nor initial weights."""
-    imports = ["--import", *config.environment.imports] if config.environment.imports else []
-    train = [*list_program_words(f"train_{config.trainer}"), "--environment", config.environment.id, *imports]
-    train += ["--init_from", config.run.init_from] if config.run.init_from else []
-    return shlex.join([*train, "--config", str(preset)])
+    start = ["--init_from", config.run.init_from] if config.run.init_from else []
+    options = ["--environment", config.environment.id, *start, "--config", str(preset)]
+    return format_command(f"train_{config.trainer}", *options, imports=config.environment.imports)
 
 
 def _list_options(config: TrainConfig, searched: Sequence[str]) -> dict[str, Any]:
