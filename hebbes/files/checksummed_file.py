@@ -74,7 +74,7 @@ def peek(start: bytes, kind: str, entries: EntryTypes) -> tuple[Header, Listing,
     try:
         listing = {name: (entry["dtype"], tuple(entry["shape"])) for name, entry in listed.items()}
         ends = [int(entry["data_offsets"][1]) for entry in listed.values()]
-    except (LookupError, TypeError, ValueError) as error:
+    except (LookupError, TypeError, ValueError, OverflowError) as error:
         raise ValueError("truncated or damaged: the list of arrays makes no sense") from error
     size = 8 + int.from_bytes(start[:8], "little") + max(ends, default=0)
     return {name: header[name] for name in entries}, listing, size
