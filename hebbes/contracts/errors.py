@@ -58,9 +58,12 @@ def describe_error(error: BaseException) -> str:
 
 
 def describe_system_error(error: OSError) -> str:
-    """The path, if there is one, and what the system says. A file that a temporary one was to replace is named."""
+    """The path, if there is one, and what the system says.
+
+    If a temporary file was to replace another one, the path is that of the other one.
+    """
     path = error.filename2 or error.filename
-    return f"{path}: {error.strerror}" if path else str(error)
+    return f"{path}: {error.strerror}" if path else error.strerror or str(error)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Tries an environment before a run is made: starts it and steps it once.
+"""Tries an environment before a run or an evaluation: starts it, steps it once, and tells its spaces.
 
 The simulators are those that are made only to learn about them. They are in this process, so that one that hangs or
 crashes in its first env step is not replaced. Later a simulator that fails costs only its own episode.

@@ -21,7 +21,7 @@ from hebbes.evaluation.interventions import INTERVENTIONS, intervene
 from hebbes.evaluation.play import make_evaluation_spec, play
 from hebbes.execution.engine_options import resolve_num_threads
 from hebbes.files.policy_file import SavedPolicy, check_fits
-from hebbes.files.weight_file import as_path
+from hebbes.files.weight_file import as_path, wrap_file_errors
 from hebbes.statistics.intervals import Summary, summarize
 
 
@@ -139,5 +139,6 @@ def _load_and_check(
     environment = check_argument("environment", environment, str | None)
     saved, notice = load_in_environment(path, environment, imports)
     spec = make_evaluation_spec(saved.environment, backend=backend)
-    check_fits(path, saved, *find_spaces(spec))
+    with wrap_file_errors(path):
+        check_fits(path, saved, *find_spaces(spec))
     return saved, spec, notice

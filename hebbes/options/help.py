@@ -10,7 +10,7 @@ from typing import NoReturn
 from hebbes.recording.standard_output import print_or_exit
 from hebbes.registry.former_names import SHORT_OPTIONS
 from hebbes.training.owners import AUTO_POLICIES, SEVERAL, OwnedOption, Owner
-from hebbes.training.program_words import format_command
+from hebbes.training.printed_commands import format_command
 
 INDENT = 26
 LONGEST_LINE = 120

@@ -16,7 +16,7 @@ from hebbes.registry.former_names import find_current_class_name, find_current_o
 from hebbes.registry.lookup import check_allowed, find_class, import_users_module, list_names
 from hebbes.training.config import TrainConfig, find_users_modules, make_config
 from hebbes.training.owners import AUTO, OwnedOption, choose_names, list_all_owners, list_part_kinds, shorten_names
-from hebbes.training.program_words import format_command
+from hebbes.training.printed_commands import format_command
 
 PLACE = ("folder", "run_name")
 """Options that say where the folder of a run was made."""

@@ -12,7 +12,7 @@ from hebbes.options.hebbian_evaluation import HebbianEvaluateConfig
 from hebbes.options.program_options import parse_options
 from hebbes.programs.exit_status import end_cleanly_on_signals, report_errors_in_one_line
 from hebbes.recording.console import Console
-from hebbes.training.program_words import format_command
+from hebbes.training.printed_commands import format_command
 
 
 def evaluate_static(description: str) -> None:

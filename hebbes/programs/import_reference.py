@@ -21,7 +21,7 @@ from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.learning_rules import RULES
 from hebbes.programs.reference_training import make_reference_training
 from hebbes.training.owners import INCIDENTAL
-from hebbes.training.program_words import format_command
+from hebbes.training.printed_commands import format_command
 
 REFERENCE = {"policy": "hebbian", "sharing": "synapse", "modulation": "none", "eligibility": False}
 """Options that are fixed in the reference's code, and that no preset may change."""

@@ -13,7 +13,7 @@ from hebbes.files.output_file import check_output, write_output
 from hebbes.files.policy_file import SavedPolicy, list_policy_options, read_policy_file
 from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.rule_merging import MergeResult, merge_rules
-from hebbes.training.program_words import format_command
+from hebbes.training.printed_commands import format_command
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from hebbes.recording.standard_output import format_stop_message
 from hebbes.training.advice import TrainingError, find_advice
 from hebbes.training.config import TrainConfig
 from hebbes.training.owners import Owner, list_all_owners
-from hebbes.training.program_words import hide_passwords
+from hebbes.training.printed_commands import hide_passwords
 from hebbes.training.saved_runs import SWEEPS
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TextIO
 
-from hebbes.contracts.errors import describe_system_error, join_lines, say
+from hebbes.contracts.errors import describe_system_error, say
 
 
 @contextmanager
@@ -47,8 +47,7 @@ def try_to_write(what: str, write: Callable[[], object]) -> bool:
     try:
         write()
     except (OSError, ValueError, KeyError) as error:
-        reason = describe_system_error(error) if isinstance(error, OSError) else join_lines(error)
-        say(f"no {what}: {reason or type(error).__name__}")
+        say(f"no {what}: {' '.join(_describe(error).split()) or type(error).__name__}")
         return False
     return True
 
@@ -62,5 +61,9 @@ def print_or_exit(text: str) -> None:
 
 def format_stop_message(error: Exception) -> str:
     """The message for an error that ended the work: its details, if any, then the line that says what happened."""
-    line, _, details = (describe_system_error(error) if isinstance(error, OSError) else str(error)).partition("\n")
+    line, _, details = _describe(error).partition("\n")
     return "\n".join(filter(None, (details.rstrip(), f"stopped: {line}")))
+
+
+def _describe(error: Exception) -> str:
+    return describe_system_error(error) if isinstance(error, OSError) else str(error)

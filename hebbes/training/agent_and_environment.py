@@ -18,7 +18,7 @@ from hebbes.registry.lookup import find_class
 from hebbes.registry.users_classes import make_policy
 from hebbes.training.config import TrainConfig
 from hebbes.training.owners import find_trainer
-from hebbes.training.program_words import format_command
+from hebbes.training.printed_commands import format_command
 from hebbes.wrappers.channels_last import has_channels_first
 from hebbes.wrappers.crop import compute_cropped_shape
 

@@ -27,7 +27,7 @@ from hebbes.registry.tables import ALGORITHMS
 from hebbes.registry.users_classes import convert_errors, make_instance
 from hebbes.training.config import TrainConfig
 from hebbes.training.contract_checks import call_part, check_finite_row
-from hebbes.training.program_words import format_command
+from hebbes.training.printed_commands import format_command
 
 if TYPE_CHECKING:
     from hebbes.execution.chunks import Task

@@ -113,7 +113,7 @@ class Lifecycle:
             say(f"nothing to do: {self.ending}")
 
     def _advance(self) -> UnitResult:
-        """Does the next unit; TrainingError if all failed, or the search has diverged or made too large a segment."""
+        """Does the next unit; TrainingError if it raises, returns no UnitResult, diverges, or if all members failed."""
         name, most = f"{self._trainer.unit} {self._progress.units + 1}", self._trainer.num_units
         phase = name if most is None else f"{name} of {most}"
         try:

@@ -84,7 +84,7 @@ def _assemble(config: TrainConfig, folder: Path, checkpoint: Checkpoint | None =
                 f"{'folder' if config.run.resume is None else 'resume'} as an absolute path"
             )
         yield run
-    except TrainingError as error:  # what a user's trainer or algorithm has returned
+    except TrainingError as error:  # a user's part has raised, or returned something wrong
         run.close()
         raise ValueError(str(error).partition("\n")[0]) from error
     except BaseException:

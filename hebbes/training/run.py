@@ -148,7 +148,7 @@ def execute(run: Run, on_row: OnRow | None = None, console: Console | None = Non
                     loggers.close()
             returns, is_saved = run_final_test(run, console) if run.config.run.test_episodes else (np.empty(0), True)
     except OSError as error:
-        raise TrainingError(f"{error.strerror or error}: {error.filename or run.folder}") from error
+        raise TrainingError(f"{error.strerror or error}: {error.filename2 or error.filename or run.folder}") from error
     finally:
         if run.lock is not None:
             os.close(run.lock)

@@ -25,7 +25,7 @@ from hebbes.files.zoo import find_in_zoo
 from hebbes.recording.metrics import MetricsWriter
 from hebbes.training.config import TrainConfig
 from hebbes.training.owners import INCIDENTAL
-from hebbes.training.program_words import format_command, hide_passwords
+from hebbes.training.printed_commands import format_command, hide_passwords
 from hebbes.training.run_state import Run, capture_checkpoint
 from hebbes.training.saved_runs import BEST, KEPT, LATEST
 

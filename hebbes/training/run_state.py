@@ -61,7 +61,7 @@ class Run:
 def capture_checkpoint(run: Run, progress: Progress, conditions: Mapping[str, str]) -> Checkpoint:
     """A copy of the run's present state; `conditions` are those of `provenance.find_conditions`.
 
-    ValueError for a state that a checkpoint cannot hold, and TrainingError if a trainer of a user's returns none.
+    ValueError for a state that a checkpoint cannot hold, and TrainingError if `get_state` raises or returns none.
     """
     state = call_part(run.trainer, "get_state", run.trainer.get_state, check_trainer_state)
     check_arrays(state.arrays)

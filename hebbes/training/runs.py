@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hebbes.contracts.errors import join_lines
 from hebbes.training.advice import TrainingError
-from hebbes.training.program_words import format_command
+from hebbes.training.printed_commands import format_command
 from hebbes.training.run_folder import find_seed_folder
 from hebbes.training.run_state import Run
 

@@ -168,6 +168,7 @@ def make_malformed(saved, arrays, path):
         "giant-shape": {"weights": {**weights, "shape": [10**30]}},
         "empty-giant": {"weights": weights, "buffers.a": {**weights, "shape": [0, 2**63], "data_offsets": [80, 80]}},
         "offsets": {"weights": {**weights, "data_offsets": [0, 2**63]}},
+        "infinite-offset": {"weights": {**weights, "data_offsets": [0, inf]}},
         "overlap": {"weights": weights, "buffers.a": weights},
         "backwards": {"weights": {**weights, "data_offsets": [80, 0]}},
         "no-type": {"weights": {"shape": [20]}},
@@ -177,7 +178,7 @@ def make_malformed(saved, arrays, path):
         "many": {f"buffers.{k}": 0 for k in range(60_000)},
     }
     for name, listing in listings.items():
-        header = json.dumps({"__metadata__": metadata, **listing}).encode()
+        header = json.dumps({"__metadata__": metadata, **listing}).replace("Infinity", "1e999").encode()
         found[f"listing-{name}"] = struct.pack("<Q", len(header)) + header + data[8 + length :]
     for name, claimed in [("0", 0), ("less", length - 9), ("more", length + 9), ("giant", 2**63), ("most", 2**20)]:
         found[f"length-{name}"] = struct.pack("<Q", claimed) + data[8:]

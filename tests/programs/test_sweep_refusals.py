@@ -11,7 +11,7 @@ from hebbes.policies.mlp import MLP
 from hebbes.programs.sweep import read_options
 from hebbes.programs.sweeps.sweep_options import find_searched_options
 from hebbes.strategies.openai_es import OpenAIES, OpenAIESSettings
-from hebbes.training.program_words import hide_passwords
+from hebbes.training.printed_commands import hide_passwords
 from tests.programs.sweeps import make_arguments, open_sweep
 
 

@@ -104,9 +104,11 @@ def test_one_that_fails_to_close_costs_a_line(members, tmp_path, capsys, monkeyp
     monkeypatch.setattr(errors, "_shown", set())
     options = {"wrappers": ("unfit_wrappers:FailsToClose",), "test_episodes": 2, "population_size": members}
     (run,) = prepare(make_scripted_config(tmp_path, **options))
-    best = execute(run).best
-    assert run.folder.joinpath("test.json").exists()
-    played = evaluate(best, episodes=2, threads=1, imports=["unfit_wrappers", "tests.scripted"])
+    trained = execute(run)
+    assert trained.is_complete
+    assert "a wrapper failed to close" in capsys.readouterr().err
+    errors._shown.clear()
+    played = evaluate(trained.best, episodes=2, threads=1, imports=["unfit_wrappers", "tests.scripted"])
     assert np.isfinite(played.returns).all()
     assert "a wrapper failed to close" in capsys.readouterr().err
 

@@ -13,7 +13,7 @@ from hebbes.programs.sweeps.study import Study
 from hebbes.statistics.table import format_number
 from hebbes.training.config import TrainConfig
 from hebbes.training.owners import INCIDENTAL, choose_names, list_part_kinds
-from hebbes.training.program_words import format_command
+from hebbes.training.printed_commands import format_command
 
 BEST_YAML = "best.yaml"
 

@@ -18,7 +18,10 @@ def format_command(name: str = "", *arguments: str, imports: Sequence[str] = ())
 
 
 def _list_program_words(name: str) -> list[str]:
-    """`hebbes.programs.commands.main` writes the form and the name to `sys.argv[0]`. Scripts have their path there."""
+    """The words that call a program, in the form in which this one was called.
+
+    `hebbes.programs.commands.main` writes the form and the name to `sys.argv[0]`. Scripts have their path there.
+    """
     for form in COMMAND_FORMS:
         if sys.argv[0].startswith(f"{form} "):
             return [*form.split(), name or sys.argv[0][len(form) + 1 :]]
