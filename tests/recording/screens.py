@@ -98,10 +98,17 @@ class OnTerminal:
             known |= {"TERM": "xterm-256color", "LANG": "C.UTF-8", **environment}
             os.execvpe(command[0], command, {name: value for name, value in known.items() if value is not None})
         self.resize(columns, lines)
+        self._keep_what_is_unread()
 
     def resize(self, columns, lines):
         fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
         self.screen.resize(columns, lines)
+
+    def _keep_what_is_unread(self):
+        """Ctrl-C and Ctrl-Z would otherwise make the kernel drop what a slow reader has not read, even half a line."""
+        attributes = termios.tcgetattr(self.terminal)
+        attributes[3] |= termios.NOFLSH
+        termios.tcsetattr(self.terminal, termios.TCSANOW, attributes)
 
     def read(self, until=lambda screen: False, timeout=180.0):
         """Reads until the screen is so, or the program has ended; returns whether the screen was so.
