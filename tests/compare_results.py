@@ -9,7 +9,6 @@ renamed columns. The runs use flags that both versions know.
 
 import csv
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,10 +17,10 @@ import pytest
 from safetensors.numpy import load_file
 
 from hebbes.registry.former_names import FORMER_COLUMNS
+from tests.python_process import ROOT, run_python
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parent.parent
 
 SMALL = "--generations 3 --eval_episodes 2 --test_episodes 0 --threads 1 --max_episode_steps 60 --run_name run"
 POPULATION = "--popsize 8"
@@ -101,9 +100,7 @@ def play(run: Run, earlier: Path, tree: Path, folder: Path) -> Path:
 
 
 def _call(tree: Path, script: str, arguments: list[str]) -> None:
-    done = subprocess.run([sys.executable, script, *arguments], cwd=tree, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{script} {' '.join(arguments)} in {tree} ended with {done.returncode}:\n{done.stderr}")
+    run_python(script, *arguments, cwd=tree)
 
 
 def compare_arrays(old: Path, new: Path) -> list[str]:

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-ROOT = Path(__file__).parent.parent
+from tests.python_process import ROOT
+
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
 
 _TRAIN = (

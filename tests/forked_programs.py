@@ -20,9 +20,9 @@ from pathlib import Path
 
 from hebbes.reporting import learning_curve
 from hebbes.training.run_state import Run
+from tests.python_process import ROOT
 from tests.short_runs import EVALUATION_CAP, write_one_pixel
 
-ROOT = Path(__file__).parent.parent
 TIMEOUT = 600
 LOADED = (
     *("hebbes.programs.train", "hebbes.programs.evaluate", "hebbes.programs.evaluation_run", "hebbes.programs.plot"),

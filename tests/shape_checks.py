@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from pathlib import Path
 from typing import Any
 
 import jaxtyping
@@ -21,7 +20,8 @@ from beartype import BeartypeConf, beartype
 from beartype.roar import BeartypeCallHintViolation
 from jaxtyping import jaxtyped
 
-ROOT = Path(__file__).parent.parent
+from tests.python_process import ROOT
+
 CHECKED_SUBPACKAGES = sorted(file.parent.name for file in (ROOT / "hebbes").glob("*/__init__.py"))
 """Folders of hebbes whose modules are checked: all of them."""
 

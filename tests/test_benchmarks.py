@@ -1,9 +1,6 @@
 """The benchmarks run and print their figures; what the figures are is not a test's business."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,8 +11,8 @@ from benchmarks.kept_results import KeptResults
 from benchmarks.optimizers import Budget, Problem, format_median, run_ours
 from hebbes.evaluation.weight_recording import WeightRecording
 from hebbes.registry.lookup import list_names
+from tests.python_process import run_python
 
-ROOT = Path(__file__).parent.parent
 PLASTICITY = {
     "ours_ms",
     "plain_loop_ms",
@@ -161,8 +158,7 @@ def _figures(*command):
 
 
 def _run(*command):
-    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=300, cwd=ROOT)
-    assert done.returncode == 0, done.stderr
+    done = run_python(*command)
     return done.stdout
 
 

@@ -3,8 +3,6 @@
 import os
 import re
 import shutil
-import subprocess
-import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -14,6 +12,7 @@ from numba.core.dispatcher import Dispatcher
 import hebbes
 from hebbes import compilation
 from hebbes.compilation import CacheFile
+from tests.python_process import run_python
 
 KERNELS = sorted(Path(hebbes.__file__).parent.glob("*/kernels/[!_]*.py"))
 
@@ -135,8 +134,6 @@ def test_without_a_folder_for_compiled_code_programs_compile_anew(tmp_path):
     code = "import os; from hebbes.policies.kernels import linear; print(os.environ['NUMBA_CACHE_DIR'], linear.dot)"
     hidden = ("XDG_CACHE_HOME", "NUMBA_CACHE_DIR")
     variables = {name: value for name, value in os.environ.items() if name not in hidden} | {"HOME": "/dev/null"}
-    options = {"capture_output": True, "text": True, "cwd": tmp_path, "env": variables}
-    done = subprocess.run([sys.executable, "-c", code], **options)
-    assert done.returncode == 0, done.stderr
+    done = run_python("-c", code, cwd=tmp_path, env=variables)
     assert not Path(done.stdout.split()[0]).exists()
     assert "NUMBA_CACHE_DIR can name one" in done.stderr

@@ -2,16 +2,13 @@
 
 import json
 import os
-import subprocess
-import sys
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
 
+from tests.python_process import ROOT, run_python
 from tests.test_headless import frames_in
 
-ROOT = Path(__file__).parent.parent
 TINY = ["--popsize", "4", "--generations", "1", "--max_episode_steps", "5", "--eval_episodes", "1", "--threads", "2"]
 WITHOUT_BULLET = pytest.mark.skipif(find_spec("pybullet") is None, reason="PyBullet is not installed")
 HIDDEN = {
@@ -44,9 +41,7 @@ def run(*command, folder=ROOT):
     """The output and the errors of a program without a screen, which must succeed."""
     kept = {name: value for name, value in os.environ.items() if name not in HIDDEN}
     environment = {**kept, "PYTHONPATH": str(folder)}
-    program = [sys.executable, ROOT / command[0], *map(str, command[1:])]
-    done = subprocess.run(program, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = run_python(ROOT / command[0], *command[1:], cwd=folder, env=environment)
     return done.stdout, done.stderr
 
 

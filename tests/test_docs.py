@@ -10,8 +10,8 @@ import yaml
 
 import hebbes
 from hebbes.registry.tables import ALGORITHMS, STRATEGIES
+from tests.python_process import ROOT
 
-ROOT = Path(__file__).parent.parent
 PAGES = sorted(ROOT.glob("docs/*.md"))
 README = (ROOT / "README.md").read_text()
 FILE = r"(?:hebbes|tests|benchmarks|examples|docs)/[\w./-]*"

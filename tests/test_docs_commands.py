@@ -14,7 +14,6 @@ from tests.docs_commands import (
     BEFORE,
     OTHER_MACHINES,
     PAGES,
-    ROOT,
     SHORT,
     find_program,
     list_commands,
@@ -23,6 +22,7 @@ from tests.docs_commands import (
     split_command,
 )
 from tests.forked_programs import run_forked
+from tests.python_process import ROOT
 from tests.short_runs import EVALUATION_CAP
 
 ELSEWHERE = {"extending": "tests/test_extending.py"}

@@ -5,16 +5,14 @@ import re
 import runpy
 import shlex
 import shutil
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import yaml
 
 from tests.forked_programs import run_forked
+from tests.python_process import ROOT, run_python
 
-ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "extending.md").read_text()
 BLOCKS = re.findall(r"```(?:python|yaml)\n(.*?)```", PAGE, re.DOTALL)
 PLACE = re.compile(r"# (hebbes/\S+\.(?:py|yaml))(?:, in (\w+))?\n")
@@ -101,10 +99,8 @@ def test_each_command_trains_and_keeps_the_options_of_the_part(command, parts, t
 @pytest.mark.slow
 @pytest.mark.parametrize("command", WITHIN_HEBBES)
 def test_each_command_within_hebbes_trains(command, clone):
-    words = [sys.executable, *shlex.split(command)[1:]]
     environment = {**os.environ, "PYTHONPATH": str(clone)}
-    done = subprocess.run(words, cwd=clone, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    done = run_python(*shlex.split(command)[1:], cwd=clone, env=environment)
     assert "best policy" in done.stdout
 
 
@@ -129,8 +125,5 @@ def test_the_options_of_a_part_are_checked(flags, line, parts, monkeypatch, refu
 @pytest.mark.slow
 def test_the_page_runs_from_python(parts, tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, str(parts / "my_parts.py")], cwd=tmp_path, env=environment, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_python(parts / "my_parts.py", cwd=tmp_path, env=environment)
     assert done.stdout.startswith("[")

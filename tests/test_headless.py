@@ -9,7 +9,8 @@ from pathlib import Path
 import cv2
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from tests.python_process import ROOT
+
 XVFB = ["xvfb-run", "-a", "-s", "-screen 0 1400x900x24 +extension RANDR", "--"]
 
 

@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.evaluation.files_to_play import save_balancing_policy
+from tests.python_process import ROOT, run_python
 
 pytestmark = pytest.mark.slow
-
-ROOT = Path(__file__).parent.parent
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +28,7 @@ def environment(tmp_path_factory):
     subprocess.run([*pip, *wheels], check=True, timeout=300)
     (wheel,) = folder.glob("hebbes-*.whl")
     made = folder / "environment"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", made], check=True, timeout=300)
+    run_python("-m", "venv", "--without-pip", made)
     (packages,) = made.glob("lib/python*/site-packages")
     (packages / "dependencies.pth").write_text("\n".join(site.getsitepackages()) + "\n")
     install = ["--python", made / "bin" / "python", "install", "--no-deps", "--no-index", wheel]

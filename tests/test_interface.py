@@ -3,7 +3,6 @@
 import doctest
 import os
 import re
-import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -14,8 +13,8 @@ import pytest
 import hebbes
 from hebbes.evaluation.arguments import GUARD
 from tests.evaluation.files_to_play import save_balancing_policy
+from tests.python_process import ROOT, run_python
 
-ROOT = Path(__file__).parent.parent
 RETURNED = (
     *("evaluation.loaded_policy:LoadedPolicy", "evaluation.loaded_policy:Session"),
     *("evaluation.evaluation_env:EvaluationEnv", "evaluation.evaluate:Evaluation"),
@@ -23,19 +22,19 @@ RETURNED = (
 )
 
 
-def run(program):
-    return subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=300)
-
-
 def test_importing_the_package_imports_nothing_but_the_standard_library():
-    done = run("import sys; before = {*sys.modules}; import hebbes; print(*sorted({*sys.modules} - before))")
+    done = run_python(
+        "-c", "import sys; before = {*sys.modules}; import hebbes; print(*sorted({*sys.modules} - before))"
+    )
     loaded = done.stdout.split()
     assert [name for name in loaded if name.partition(".")[0] not in sys.stdlib_module_names] == ["hebbes"], done.stderr
     assert not {"asyncio", "multiprocessing", "typing", "unittest"} & set(loaded)
 
 
 def test_names_are_listed_before_they_are_loaded():
-    done = run("import hebbes, sys; print(sorted(hebbes.__all__) == [n for n in dir(hebbes) if n in hebbes.__all__])")
+    done = run_python(
+        "-c", "import hebbes, sys; print(sorted(hebbes.__all__) == [n for n in dir(hebbes) if n in hebbes.__all__])"
+    )
     assert done.stdout.strip() == "True", done.stderr
     with pytest.raises(AttributeError, match="module 'hebbes' has no attribute 'no_such_name'"):
         _ = hebbes.no_such_name
@@ -58,11 +57,7 @@ def test_a_script_without_the_guard_trains_once_and_is_told(tmp_path):
         "options = {'environment': 'CartPole-v1', 'generations': 1, 'threads': 2, 'test_episodes': 8}\n"
         "hebbes.train(options, quiet=True)\n"
     )
-    command = [sys.executable, str(script)]
-    done = subprocess.run(
-        command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 1
+    done = run_python(script, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, status=1)
     last = done.stderr.splitlines()[-1]
     assert last.endswith(f"worker processes import the main script, so that it needs {GUARD}, or threads=1"), last
     assert len(list((tmp_path / "weights" / "CartPole-v1").iterdir())) == 1  # the workers trained nothing
@@ -71,9 +66,7 @@ def test_a_script_without_the_guard_trains_once_and_is_told(tmp_path):
 @pytest.mark.slow
 def test_a_script_from_standard_input_needs_no_guard(tmp_path):
     script = "import hebbes\nprint(hebbes.evaluate('zoo:CartPole-v1', episodes=2, threads=2).returns)\n"
-    options = {"cwd": tmp_path, "env": {**os.environ, "PYTHONPATH": str(ROOT)}, "capture_output": True, "text": True}
-    done = subprocess.run([sys.executable, "-"], input=script, timeout=300, **options)
-    assert done.returncode == 0, done.stderr
+    done = run_python("-", input=script, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)})
     assert "500" in done.stdout
 
 
@@ -104,10 +97,7 @@ def test_the_example_of_every_class_that_is_returned_runs(place, tmp_path, monke
 def test_the_readmes_example_runs(tmp_path):
     (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
-    )
-    assert done.returncode == 0, done.stderr
+    done = run_python("-c", program, cwd=tmp_path, env=environment)
     numbers = [float(number) for number in re.findall(r"\d\.\d+", done.stdout.splitlines()[-1])]
     assert numbers and all(abs(number - 3) < 0.01 for number in numbers)
 

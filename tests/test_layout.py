@@ -3,8 +3,6 @@
 import ast
 import re
 import shutil
-import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,8 +11,8 @@ import pytest
 
 from hebbes.registry.lookup import find_class
 from hebbes.registry.tables import TABLES
+from tests.python_process import ROOT, run_python
 
-ROOT = Path(__file__).parent.parent
 MAX_FILE_LINES = 300
 MAX_FUNCTION_LINES = 50
 VAGUE_NAMES = {"util", "utils", "helper", "helpers", "manager", "managers", "common", "misc"}
@@ -122,8 +120,7 @@ def test_the_gate_refuses_what_may_execute_what_it_reads(tmp_path, sources, is_r
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     for number, source in enumerate(sources.splitlines()):
         (package / f"{number}.py").write_text("\n".join(source.split("; ")) + "\n")
-    command = [sys.executable, "-m", "ruff", "check", "--output-format", "concise", "."]
-    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True).stdout
+    said = run_python("-m", "ruff", "check", "--output-format", "concise", ".", cwd=tmp_path, status=1).stdout
     refused = {int(number) for number in re.findall(r"(\d+)\.py:\d+:\d+: (?:S\d+|F403|B009|TID251) ", said)}
     assert refused == (set(range(len(sources.splitlines()))) if is_refused else set())
 
@@ -196,5 +193,5 @@ def test_every_name_in_the_tables_is_a_class_in_a_file_of_that_name(kind):
 @pytest.mark.parametrize("link", ["policies", "wrappers"])
 def test_the_links_at_the_root_are_for_readers_and_cannot_be_imported(link):
     assert (ROOT / link).resolve() == ROOT / "hebbes" / link
-    done = subprocess.run([sys.executable, "-c", f"import {link}"], cwd=ROOT, capture_output=True, text=True)
+    done = run_python("-c", f"import {link}", status=1)
     assert f"ImportError: import hebbes.{link}, not {link}" in done.stderr

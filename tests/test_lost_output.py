@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_scripts import ROOT
 
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.files.policy_file import SavedPolicy, read_policy_file, save_policy
 from hebbes.policies.hebbian import Hebbian
+from tests.python_process import ROOT
 
 pytestmark = pytest.mark.slow
 

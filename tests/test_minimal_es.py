@@ -1,8 +1,6 @@
 """The one-page example: stands alone, fits a page, runs, and steps by the published formula."""
 
 import ast
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +8,7 @@ import pytest
 
 from examples import minimal_es
 from hebbes.strategies.openai_es import OpenAIES, OpenAIESSettings
+from tests.python_process import run_python
 from tests.strategies.every_strategy import make_results
 
 EXAMPLE = Path(minimal_es.__file__)
@@ -17,8 +16,7 @@ EXAMPLE = Path(minimal_es.__file__)
 
 def run_example(*flags: str, cwd: Path) -> list[str]:
     """The lines that the example prints, run away from the repository so that nothing of ours can be imported."""
-    command = [sys.executable, str(EXAMPLE), *flags]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=True).stdout.splitlines()
+    return run_python(EXAMPLE, *flags, cwd=cwd).stdout.splitlines()
 
 
 def test_one_page_and_nothing_of_ours():

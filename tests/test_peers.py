@@ -8,7 +8,6 @@ import subprocess
 import sys
 from contextlib import nullcontext
 from importlib.util import find_spec
-from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -18,9 +17,9 @@ from benchmarks.peers.__main__ import PEERS, run, show
 from benchmarks.peers.measure import FIRST_SEED, Evaluations, Plan, TimeIsOver, play
 from benchmarks.peers.report import format_results
 from hebbes.files.folder_lock import lock_folder
+from tests.python_process import ROOT
 from tests.waiting import wait_until
 
-ROOT = Path(__file__).parents[1]
 FAKE = """
 import os, time
 from pathlib import Path

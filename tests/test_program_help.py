@@ -1,22 +1,13 @@
 """The programs' help, which is quick, and the pages that are made from the options."""
 
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 from hebbes.options.pages import MARK, PAGES
 from hebbes.registry.lookup import list_names
 from hebbes.training.owners import list_all_owners
-
-ROOT = Path(__file__).parent.parent
-
-
-def run(*arguments):
-    """The finished process of a Python with these arguments."""
-    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=300, cwd=ROOT)
+from tests.python_process import ROOT, run_python
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -44,6 +35,6 @@ def test_help_loads_no_simulator_and_no_compiler(script):
         "except SystemExit as ended:\n"
         f"    print(ended.code, sorted({heavy} & set(sys.modules)), file=sys.stderr)\n"
     )
-    done = run("-c", program)
+    done = run_python("-c", program)
     assert done.stderr == "0 []\n"
     assert done.stdout.startswith(f"usage: python {script} [--OPTION VALUE ...]\n")

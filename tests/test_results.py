@@ -26,8 +26,8 @@ from hebbes.files.policy_file import read_policy_file
 from hebbes.options.command_line import resolve_config
 from hebbes.options.texts import split_arguments
 from hebbes.statistics.table import format_number
+from tests.python_process import ROOT, run_python
 
-ROOT = Path(__file__).parents[1]
 SMALL = """
 import sys
 from benchmarks import results
@@ -116,18 +116,17 @@ def test_a_run_that_fails_is_said_and_the_others_go_on(tmp_path):
 
 @pytest.mark.slow
 def test_merged_rules_are_trained_on_and_played_in_every_morphology(tmp_path):
-    command = [sys.executable, "-c", MERGED, "small", "--folder", str(tmp_path), "--jobs", "2"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
+    command = ["-c", MERGED, "small", "--folder", tmp_path, "--jobs", "2"]
+    done = run_python(*command, timeout=600)
     folder = tmp_path / "small" / "AntBulletEnv-v0"
     plastic, merged = (read_policy_file(folder / f"{name}-seed0" / "best.dat") for name in ("plastic", "merged"))
     assert (plastic.weights.size, merged.weights.size) == (61440, 160)
     table = read_policy_file(folder / "merged-seed0.merged.dat").buffers["rule_table.dense1"]
     assert np.array_equal(merged.buffers["rule_table.dense1"], table)
-    again = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
-    assert again.returncode == 0 and again.stdout == done.stdout[done.stdout.rindex("environment  ") :]
+    again = run_python(*command)
+    assert again.stdout == done.stdout[done.stdout.rindex("environment  ") :]
     (folder / "merged-seed0" / "morphologies.json").unlink()
-    tested = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    tested = run_python(*command)
     assert "nothing to do: " in (folder / "merged-seed0.log").read_text()
     assert f"tests    {folder / 'merged-seed0'}\n" in tested.stdout
     for name in ("plastic", "merged"):
@@ -143,9 +142,7 @@ def test_merged_rules_are_trained_on_and_played_in_every_morphology(tmp_path):
 def test_a_run_whose_source_fails_is_not_begun(tmp_path):
     (tmp_path / "small" / "AntBulletEnv-v0").mkdir(parents=True)
     (tmp_path / "small" / "AntBulletEnv-v0" / "plastic-seed0").touch()  # where a folder should be
-    command = [sys.executable, "-c", MERGED, "small", "--folder", str(tmp_path), "--jobs", "2"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 1
+    done = run_python("-c", MERGED, "small", "--folder", tmp_path, "--jobs", "2", status=1)
     assert "status 2" in done.stdout and "merges" not in done.stdout and "merged-seed0" not in done.stdout
 
 

@@ -1,10 +1,7 @@
 """The simulation of benchmarks/scaling.py, in cases that can be computed by hand, and the benchmarks themselves."""
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +9,6 @@ import pytest
 from benchmarks.scaling_costs import fit
 from benchmarks.scaling_model import FREE, Driver, Network, Workload, do_jobs, predict, simulate, simulate_one_core
 
-ROOT = Path(__file__).parent.parent
 NOWHERE = Network(0.0, np.inf, 64)
 WORK = Workload("work", 100, [3], 1.0, 0.5, 0.25, 0.125, 2)
 
@@ -105,12 +101,12 @@ def test_costs_are_fitted_and_never_negative():
 @pytest.mark.ray
 def test_the_benchmark_of_the_cluster_counts_bytes_that_do_not_grow_with_the_weights(tmp_path):
     results = tmp_path / "results.json"
-    command = [sys.executable, "-m", "benchmarks.cluster", "--members", "100", "--results", results, "--json"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=300)
+    command = ["-m", "benchmarks.cluster", "--members", "100", "--results", results, "--json"]
+    done = run_python(*command)
     small, large = json.loads(done.stdout)
     assert small["weights"] * 50 < large["weights"]
     assert small["evaluation_bytes_per_member"] == large["evaluation_bytes_per_member"] < 1000
     assert small["broadcast_bytes"] < large["broadcast_bytes"] < 5 * large["weights"]
     before = json.loads(results.read_text())
-    again = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=300)
+    again = run_python(*command)
     assert json.loads(again.stdout) == [small, large] and json.loads(results.read_text()) == before

@@ -2,9 +2,7 @@
 
 import json
 import os
-import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,8 +14,8 @@ from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.linear import Linear
 from hebbes.programs.evaluate import evaluate_static
 from tests.forked_programs import run_forked
+from tests.python_process import ROOT, run_python
 
-ROOT = Path(__file__).parent.parent
 TINY = ["--popsize", "4", "--generations", "2", "--test_episodes", "2", "--max_episode_steps", "20", "--threads", "1"]
 SCRIPTED = ["--environment", "Scripted-v0", "--import", "tests.scripted"]
 
@@ -108,9 +106,8 @@ def test_a_file_that_cannot_be_played_is_reported_beside_the_others_with_status_
         "evaluate(programs.EvaluateConfig, '')\n"
     )
     files = [str(folder / name) for name in ("best.dat", "latest.dat")]
-    command = [sys.executable, "-c", program, "--path_weights", *files, "--episodes", "2", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT)
-    assert (done.returncode, done.stderr) == (1, f"workers\nstopped: {files[0]}: no\n")
+    done = run_python("-c", program, "--path_weights", *files, "--episodes", "2", "--json", status=1)
+    assert done.stderr == f"workers\nstopped: {files[0]}: no\n"
     first, second = json.loads(done.stdout)["files"]
     assert (first["failed"], first["faults"], first["returns"]) == (2, {"no": 2}, [[None, None]])
     assert second["failed"] == 0 and len(second["returns"][0]) == 2
@@ -141,9 +138,7 @@ def test_video_and_plots_are_written_though_something_could_not_be_played(tmp_pa
         files = {tmp_path / name for name in names}
         flags = ["--path_weights", tmp_path / "a.dat", "--freeze_at", 0, "--episodes", 1, "--max_episode_steps", 5]
         flags += ["--threads", 1, "--plots", tmp_path / broken, "--video", tmp_path / f"{broken}.mp4"]
-        command = [sys.executable, "-c", program, broken, *map(str, flags)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT)
-        assert done.returncode == 1, done.stderr
+        done = run_python("-c", program, broken, *flags, status=1)
         assert f"stopped: {tmp_path / 'a.dat'}: no workers\n{said}" in done.stderr
         told = [f"video  {tmp_path / '2.mp4'}  6 frames, 0.12 s", *(f"plot  {tmp_path / name}" for name in names[:2])]
         if not said:
@@ -240,16 +235,13 @@ def test_a_users_own_environment_policy_and_wrapper(tmp_path):
     )
     flags = ["--environment", "Mine-v0", "--import", "mine", "--policy", "mine:MyPolicy"]
     flags += ["--wrappers", "mine:MyWrapper", "--folder", str(tmp_path), "--run_name", "a", "--threads", "2"]
-    command = [sys.executable, str(ROOT / "train_static.py"), *flags, "--popsize", "4", "--generations", "2"]
     path = {"PYTHONPATH": str(tmp_path), "PATH": "/usr/bin:/bin"}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT, env=path)
-    assert done.returncode == 0, done.stderr
+    run_python("train_static.py", *flags, "--popsize", "4", "--generations", "2", env=path)
     best = tmp_path / "Mine-v0" / "a" / "best.dat"
-    command = [sys.executable, str(ROOT / "evaluate_static.py"), "--path_weights", str(best), "--import", "mine"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT, env=path)
+    command = ["evaluate_static.py", "--path_weights", best]
+    done = run_python(*command, "--import", "mine", env=path)
     assert done.stdout.splitlines()[-1].startswith("1  5.00 [5.00, 5.00]"), done.stderr
-    done = subprocess.run(command[:-2], capture_output=True, text=True, timeout=300, cwd=ROOT, env=path)
-    assert done.returncode == 2
+    done = run_python(*command, env=path, status=2)
     assert "give --import mine " in done.stderr
 
 

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -14,8 +13,8 @@ from hebbes.files.checkpoint import load_newest_checkpoint
 from hebbes.files.policy_file import read_policy_file
 from hebbes.programs.exit_status import SAME_SIGNAL_SECONDS
 from hebbes.recording.metrics import read_metrics
+from tests.python_process import ROOT, run_python
 
-ROOT = Path(__file__).parent.parent
 SCRIPTED = ["--environment", "Scripted-v0", "--import", "tests.scripted"]
 TINY = ["--threads", "2", "--popsize", "8", "--test_episodes", "0", "--run_name", "a"]
 HANGING = ["--env_kwargs", "{truncate_at: 50, hang_at: 9}"]
@@ -82,9 +81,9 @@ def test_a_signal_ends_a_program_whose_errors_nobody_reads_any_more(twice, statu
     read, write = os.pipe()
     os.close(read)  # as by `2>&1 | tee`, which the same Ctrl-C has ended
     code = UNHEARD.replace("TWICE", str(twice))
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, stderr=write, check=False)
+    done = run_python("-c", code, stderr=write, status=status)
     os.close(write)
-    assert (done.returncode, done.stdout) == (status, b"")
+    assert done.stdout == ""
 
 
 @pytest.mark.slow

@@ -3,28 +3,22 @@
 import os
 import re
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
 import hebbes
+from tests.python_process import ROOT, run_python
 
-ROOT = Path(__file__).parent.parent
 
-
-def build(source, site):
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", site]
+def build(source, site, **status):
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    return subprocess.run(command, cwd=source, env=environment, capture_output=True, text=True, timeout=300)
+    return run_python("-m", "mkdocs", "build", "--strict", "--site-dir", site, cwd=source, env=environment, **status)
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
-    done = build(ROOT, folder)
-    assert done.returncode == 0, done.stderr
+    build(ROOT, folder)
     return folder
 
 
@@ -43,8 +37,7 @@ def test_a_broken_link_a_missing_anchor_and_an_unlisted_page_end_the_build(tmp_p
     shutil.copy(ROOT / "mkdocs.yml", tmp_path)
     (tmp_path / "hebbes").symlink_to(ROOT / "hebbes")
     (tmp_path / "docs" / "unlisted.md").write_text("[page](absent.md) [anchor](faq.md#absent)\n")
-    done = build(tmp_path, tmp_path / "site")
-    assert done.returncode == 1
+    done = build(tmp_path, tmp_path / "site", status=1)
     for said in ('not included in the "nav"', "'absent.md'", "'faq.md#absent'"):
         assert said in done.stderr
 

@@ -2,15 +2,13 @@
 
 import ast
 import re
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from hebbes.programs import startup
+from tests.python_process import ROOT, run_python
 
-ROOT = Path(__file__).parent.parent
 SCRIPTS = sorted(path.name for path in ROOT.glob("*.py"))
 READ_FIRST = [
     f"hebbes/{name}.py"
@@ -37,9 +35,8 @@ def refused(monkeypatch, capsys):
 
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_without_the_requirements_every_program_says_what_to_do(script):
-    command = [sys.executable, "-S", script, "--help"]  # -S: the installed packages are not found
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT, env={"PATH": "/usr/bin:/bin"})
-    assert (done.returncode, done.stdout) == (2, "")
+    done = run_python("-S", script, "--help", env={"PATH": "/usr/bin:/bin"}, status=2)
+    assert done.stdout == ""
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"{script}: error: numpy and {len(startup.PACKAGES) - 1} other packages are not installed")
     assert "source .venv/bin/activate" in line

@@ -22,8 +22,8 @@ from hebbes.options.command_line import parse_config
 from hebbes.training.prepare import prepare
 from hebbes.training.saved_runs import list_policy_files
 from tests.evaluation.files_to_play import save_balancing_policy
+from tests.python_process import ROOT
 
-ROOT = Path(__file__).parent.parent
 ENTRIES = read_yaml(ZOO / zoo.TABLE)
 
 

@@ -4,11 +4,10 @@ import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 from hebbes.files.policy_file import read_policy_file
+from tests.python_process import ROOT
 
-ROOT = Path(__file__).parents[2]
 SHORT = (
     *("--environment", "CartPole-v1", "--backend", "gymnasium", "--popsize", "8", "--generations", "4"),
     *("--test_episodes", "2", "--eval_episodes", "1", "--max_episode_steps", "20", "--run_name", "run"),

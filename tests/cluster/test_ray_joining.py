@@ -18,9 +18,10 @@ from hebbes.execution.episode import Agent
 from hebbes.execution.ray_cluster import find_difference
 from hebbes.execution.ray_token import require_token
 from tests.cluster.ray_engines import Unsendable, find_bits, make_ray_engine
-from tests.cluster.ray_programs import ROOT, SHORT, copy_sources, find_run, finish, read_weights, start_training
+from tests.cluster.ray_programs import SHORT, copy_sources, find_run, finish, read_weights, start_training
 from tests.execution.scripted_tasks import make_task
 from tests.execution.test_engines import collect_answers
+from tests.python_process import ROOT
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.ray

@@ -1,11 +1,11 @@
 """EnvPool registers all its environments at once, and imports a family when one of them is made."""
 
-import subprocess
 import sys
 
 import pytest
 
 from hebbes.environments.envpool_import import import_envpool
+from tests.python_process import run_python
 
 PRINT_IDS = "print({name: family for name, (family, *_) in envpool.registration.registry.specs.items()})"
 
@@ -32,10 +32,7 @@ BY_ITSELF = f"import envpool; {PRINT_IDS}"
 
 @pytest.mark.slow
 def test_all_ids_are_registered_and_only_the_library_of_a_family_that_is_used_is_loaded():
-    by_us, by_itself = (
-        subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=True).stdout
-        for program in (BY_US, BY_ITSELF)
-    )
+    by_us, by_itself = (run_python("-c", program).stdout for program in (BY_US, BY_ITSELF))
     assert by_us == by_itself
 
 
@@ -52,5 +49,5 @@ def test_every_family_can_be_imported_afterwards():
         "found = [each.name for each in pkgutil.iter_modules(import_envpool().__path__, 'envpool.') if each.ispkg]; "
         "print(len([importlib.import_module(each).__file__ for each in found]))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
+    done = run_python("-c", code)
     assert int(done.stdout) > 10

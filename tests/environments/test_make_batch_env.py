@@ -1,8 +1,6 @@
 """Descriptions become wrapped environments that follow them, or are refused with the reason."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import gymnasium
@@ -17,6 +15,7 @@ from hebbes.environments.part_spec import PartSpec
 from hebbes.options.command_line import parse_config
 from hebbes.training.agent_and_environment import make_environment_spec
 from hebbes.wrappers.base import BatchWrapper
+from tests.python_process import run_python
 
 DOUBLED = "tests.wrappers.users_wrappers:Doubled"
 
@@ -194,8 +193,7 @@ for name in ("AntBulletEnv-v0", "HalfCheetah-v5", "Pong-v5"):
 print("pybullet" in sys.modules, "mujoco" in sys.modules)
 """
     path = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    command = [sys.executable, "-c", program]
-    done = subprocess.run(command, cwd=tmp_path, env=path, capture_output=True, text=True, check=True)
+    done = run_python("-c", program, cwd=tmp_path, env=path)
     assert (done.stdout, done.stderr) == ("[]\nTrue True\n", "")
     assert not list(tmp_path.iterdir())
 

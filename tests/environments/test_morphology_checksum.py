@@ -3,8 +3,6 @@
 import hashlib
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from tempfile import gettempdir
 
@@ -14,6 +12,7 @@ import pytest
 from hebbes.environments import morphology_checksum as module
 from hebbes.environments.morphologies import SPECIES, pin_morphology, provide_morphology_file
 from hebbes.environments.morphology_checksum import compute_morphology_checksum, find_named_files
+from tests.python_process import run_python
 
 OBJ = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 3 1 4\n"
 BALL = '<worldbody><geom type="sphere" size="1"/></worldbody>'
@@ -183,7 +182,7 @@ def test_a_file_that_may_not_be_read_is_refused(tmp_path):
         "os.setuid(65534)\n"
         "try:\n    sums.compute_morphology_checksum(Path(sys.argv[1]))\nexcept ValueError as error:\n    print(error)\n"
     )
-    done = subprocess.run([sys.executable, "-c", program, main], capture_output=True, text=True, timeout=300)
+    done = run_python("-c", program, main)
     found = f"morphologies: cannot read {main.parent / 'x.obj'}, which {main} names: Permission denied\n"
     assert done.stdout == found, done.stderr
 

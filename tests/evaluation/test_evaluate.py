@@ -1,10 +1,8 @@
 """`hebbes.evaluate`: the numbers of the program, and errors of one line that leave the caller's process alone."""
 
 import json
-import subprocess
 import sys
 from dataclasses import fields, replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,8 +22,8 @@ from hebbes.files.policy_file import SavedPolicy, read_policy_file, save_policy
 from hebbes.policies.hebbian import Hebbian
 from hebbes.policies.linear import Linear
 from tests.evaluation.files_to_play import CARTPOLE, EVERY_KIND, save_balancing_policy
+from tests.python_process import run_python
 
-ROOT = Path(__file__).parents[2]
 SCRIPTED = EnvironmentSpec("Scripted-v0", "gymnasium", imports=("tests.scripted",))
 
 
@@ -55,8 +53,7 @@ def test_the_numbers_are_those_of_the_program(tmp_path):
     save_policy(tmp_path / "a.dat", EVERY_KIND["hebbian"])
     options = {"episodes": 9, "seed": 3, "threads": 2, "max_episode_steps": 100}
     flags = [str(part) for name, value in options.items() for part in (f"--{name}", value)]
-    command = [sys.executable, "evaluate_static.py", "--path_weights", str(tmp_path / "a.dat"), "--json", *flags]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    done = run_python("evaluate_static.py", "--path_weights", tmp_path / "a.dat", "--json", *flags)
     (printed,) = json.loads(done.stdout)["files"]
     found = hebbes.evaluate(tmp_path / "a.dat", **options)
     assert found.returns.tolist() == printed["returns"][0]

@@ -20,9 +20,8 @@ from hebbes.execution.episode import AbandonedError
 from hebbes.execution.in_process import InProcess, ThreadTransport
 from hebbes.execution.workers import Workers
 from tests.execution.scripted_tasks import POPULATION, make_context, make_task
+from tests.python_process import ROOT
 from tests.scripted import ScriptedGymnasiumEnv
-
-ROOT = Path(__file__).parents[2]
 
 SCRIPT = """
 from hebbes.execution.in_process import InProcess

@@ -10,7 +10,6 @@ import json
 import os
 import random
 import socket
-import subprocess
 import sys
 import tempfile
 import time
@@ -24,9 +23,9 @@ from hebbes.files.torch_file import read_torch_weights
 from tests.files.hostile_archives import POLICY, ROW, make_forgeries, make_largest, make_rows, make_zips
 from tests.files.hostile_pickles import make_code_running, make_giants, save_with_torch
 from tests.files.saved_policies import make_saved_policy
+from tests.python_process import run_python
 
 KILOBYTE = 1024
-ROOT = Path(__file__).parent.parent.parent
 
 
 @dataclass(frozen=True)
@@ -164,8 +163,7 @@ def read_kilobytes(entry: str) -> int:
 
 def load_all_in_fresh_process(folder: Path) -> list[LoadResult]:
     """The results of loading every file of the folder, in a fresh process."""
-    command = [sys.executable, "-m", "tests.files.hostile_files", str(folder)]
-    found = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True, timeout=300)
+    found = run_python("-m", "tests.files.hostile_files", folder)
     return [LoadResult(**fields) for fields in json.loads(found.stdout)]
 
 

@@ -1,13 +1,12 @@
 """Hostile weight files are refused with one line, in at most three seconds and 200 MB, and nothing is executed."""
 
 import pickle
-import subprocess
-import sys
 
 import pytest
 
 from tests.files.hostile_files import load_all_in_fresh_process, write_corpus
 from tests.files.hostile_pickles import make_exploits
+from tests.python_process import run_python
 
 
 @pytest.mark.slow
@@ -27,5 +26,5 @@ def test_the_exploits_work_with_the_plain_unpickler(tmp_path):
     marker = tmp_path / "exploited"
     for exploit in make_exploits(str(marker)).values():
         (tmp_path / "exploit").write_bytes(pickle.dumps(exploit))
-        subprocess.run([sys.executable, "-m", "pickle", str(tmp_path / "exploit")], capture_output=True, check=True)
+        run_python("-m", "pickle", tmp_path / "exploit")
         marker.rmdir()  # fails if the exploit did not make it

@@ -1,8 +1,6 @@
 """Files of options that are no such file, or that would cost too much, are refused in one line."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,7 @@ from hebbes.contracts.yaml_text import format_yaml, format_yaml_line, parse_yaml
 from hebbes.files.option_file import read_yaml
 from hebbes.options.command_line import parse_config
 from hebbes.options.evaluation import EvaluateConfig
-from tests.programs.commands import ROOT
+from tests.python_process import run_python
 
 
 @pytest.mark.parametrize(
@@ -131,6 +129,6 @@ def test_options_are_read_as_they_are_written_whatever_the_encoding_of_the_local
     path.write_bytes(format_yaml({"run_name": "\u00e9"}).encode())
     read = "import sys; from pathlib import Path; from hebbes.files.option_file import read_yaml; "
     read += "print(ascii(read_yaml(Path(sys.argv[1]))))"
-    options = {"env": {**os.environ, "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}, "capture_output": True, "text": True}
-    done = subprocess.run([sys.executable, "-X", "utf8=0", "-c", read, str(path)], cwd=ROOT, **options)
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
+    done = run_python("-X", "utf8=0", "-c", read, path, env=environment)
     assert done.stdout == "{'run_name': '\\xe9'}\n", done.stderr

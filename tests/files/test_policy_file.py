@@ -5,7 +5,6 @@ import os
 import random
 import signal
 import stat
-import subprocess
 import sys
 import time
 from dataclasses import replace
@@ -25,6 +24,7 @@ from hebbes.policies.cnn import CNN
 from hebbes.policies.linear import Linear
 from hebbes.policies.mlp import MLP
 from tests.files.saved_policies import act, assert_same_policy, json_values, make_saved_policy, write_forged_file
+from tests.python_process import run_python
 from tests.shape_checks import unchecked
 
 finite_float32 = st.floats(width=32, allow_nan=False, allow_infinity=False)
@@ -128,8 +128,7 @@ def test_the_same_policy_gives_the_same_bytes_in_any_process(tmp_path):
         from hebbes.files.policy_file import read_policy_file, save_policy
         save_policy(Path(sys.argv[2]), read_policy_file(Path(sys.argv[1])))
     """
-    arguments = [sys.executable, "-c", again, str(tmp_path / "one.dat"), str(tmp_path / "three.dat")]
-    subprocess.run(arguments, check=True, env=os.environ | {"PYTHONHASHSEED": "5"})
+    run_python("-c", again, tmp_path / "one.dat", tmp_path / "three.dat", env=os.environ | {"PYTHONHASHSEED": "5"})
     assert (tmp_path / "one.dat").read_bytes() == (tmp_path / "two.dat").read_bytes()
     assert (tmp_path / "one.dat").read_bytes() == (tmp_path / "three.dat").read_bytes()
 

@@ -22,9 +22,9 @@ from hebbes.policies.mlp import MLP
 from hebbes.recording.metrics import METRICS, read_metrics
 from hebbes.training.advice import TrainingError, find_advice
 from hebbes.training.hybrid import TORCH_BYTES, Hybrid
+from tests.python_process import ROOT
 from tests.waiting import wait_until
 
-ROOT = Path(__file__).parent.parent.parent
 TINY = {
     **{"environment": "Pendulum-v1", "algorithm": "aes_rl", "mean_scale": 500, "hidden_sizes": [16], "batch_size": 8},
     **{"start_steps": 300, "replay_size": 1000, "eval_every": 1000, "eval_episodes": 1, "test_episodes": 0, "seed": 3},

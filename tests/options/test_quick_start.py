@@ -3,15 +3,11 @@
 Bad options may import Gymnasium, and packages of the user, because the preset of their environment is read first.
 """
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 from hebbes.registry.lookup import list_names
+from tests.python_process import run_python
 
-ROOT = Path(__file__).parents[2]
 LARGE = (
     *("numba", "llvmlite", "torch", "scipy", "cmaes", "crfmnes", "gymnasium", "envpool", "mujoco", "cv2"),
     *("safetensors", "tensorboardX", "matplotlib"),
@@ -48,9 +44,7 @@ MISTAKES += [f"static --policy {name} --sgima 1" for name in list_names("policy"
 
 @pytest.mark.parametrize(("commands", "status"), [(HELP, "0"), (MISTAKES, "2")], ids=["help", "mistakes"])
 def test_nothing_large_is_imported(commands, status):
-    done = subprocess.run(
-        [sys.executable, "-c", CODE], input="\n".join(commands), capture_output=True, text=True, timeout=300, cwd=ROOT
-    )
+    done = run_python("-c", CODE, input="\n".join(commands))
     found = [line.removeprefix("> ") for line in done.stdout.splitlines() if line.startswith("> ")]
     allowed = "gymnasium" * (status == "2")
     found = [line.replace(f" {allowed} ", "  ") for line in found]
@@ -63,5 +57,5 @@ def test_declaring_options_needs_nothing_large():
     code = "import sys; from hebbes.training.owners import list_all_owners; list_all_owners('static')"
     code += f"; import {', '.join(f'hebbes.{name}' for name in LIGHT)}"
     code += f"; print([name for name in {LARGE} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, cwd=ROOT)
+    done = run_python("-c", code)
     assert done.stdout == "[]\n", done.stderr

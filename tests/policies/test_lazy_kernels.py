@@ -1,8 +1,5 @@
 """Making a policy imports no compiler. Every name among its options still has the code that computes it."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -14,6 +11,7 @@ from hebbes.policies.initial_weights import COEVOLVE, INITIAL_WEIGHTS
 from hebbes.policies.learning_rules import NEURAL_RULES, NORMALIZATIONS, RULES
 from hebbes.policies.mlp import MLP
 from hebbes.policies.sharing import SHARINGS, format_table_name
+from tests.python_process import run_python
 
 
 def play(policy, env_steps=3):
@@ -27,12 +25,6 @@ def play(policy, env_steps=3):
     return outputs
 
 
-def run_python(code):
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
-
-
 def test_making_a_policy_and_its_first_weights_imports_no_compiler():
     code = (
         "import sys; import numpy as np\n"
@@ -41,7 +33,7 @@ def test_making_a_policy_and_its_first_weights_imports_no_compiler():
         "    find_class('policy', name)((20, 27, 3), 2).initial_params(np.random.default_rng(0))\n"
         "print('numba' in sys.modules)\n"
     )
-    assert run_python(code) == "False"
+    assert run_python("-c", code).stdout == "False\n"
 
 
 def test_the_kernels_have_no_other_attributes():
@@ -55,7 +47,7 @@ def test_a_missing_compiler_is_named():
         "try: kernels.linear\n"
         "except ModuleNotFoundError as error: print(error.name)"
     )
-    assert run_python(code) == "numba"
+    assert run_python("-c", code).stdout == "numba\n"
 
 
 @pytest.mark.slow
@@ -71,7 +63,7 @@ def test_threads_may_act_first_at_the_same_time():
         "    return policy.act(weights, np.ones((1, 20, 27, 3)), np.zeros(1, np.float32), state, {}).tobytes()\n"
         "with ThreadPoolExecutor(8) as pool: print(len(set(pool.map(act, range(8)))))\n"
     )
-    assert run_python(code) == "1"
+    assert run_python("-c", code).stdout == "1\n"
 
 
 def list_choices():

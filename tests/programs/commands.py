@@ -3,13 +3,11 @@
 import os
 import sys
 from importlib import import_module
-from pathlib import Path
 from unittest import mock
 
 from hebbes.programs.commands import COMMANDS
 from tests.forked_programs import run_forked
-
-ROOT = Path(__file__).parents[2]
+from tests.python_process import ROOT
 
 
 def run_command(name, *arguments):

@@ -20,7 +20,8 @@ from hebbes.training.prepare import prepare
 from hebbes.training.run import execute
 from hebbes.training.run_status import read_status
 from tests.files.damage import flip_last_bit
-from tests.programs.commands import ROOT, call_command, run_command
+from tests.programs.commands import call_command, run_command
+from tests.python_process import ROOT, run_python
 from tests.training.scripted_runs import make_scripted_config, resume, train
 
 LARGE = ("numba", "torch", "scipy", "gymnasium", "envpool", "matplotlib")
@@ -152,7 +153,7 @@ def test_a_list_needs_no_simulator(made):
     code = "import sys; from hebbes.programs.list_runs import RunsConfig, find_listed"
     code += f"; find_listed(RunsConfig(folder={str(made)!r}))"
     code += f"; print([name for name in {LARGE} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, cwd=ROOT)
+    done = run_python("-c", code)
     assert done.stdout == "[]\n", done.stderr
 
 

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from tests.forked_programs import run_forked
-from tests.programs.commands import ROOT
+from tests.python_process import ROOT
 
 
 @pytest.mark.parametrize(

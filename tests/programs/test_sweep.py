@@ -1,7 +1,5 @@
 """The program `sweep` with short trials: what is tried, what is kept, what is refused."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -27,10 +25,10 @@ from hebbes.training.owners import list_all_owners
 from hebbes.training.prepare import prepare
 from hebbes.training.run_status import read_status
 from tests.programs.sweeps import DONE, make_arguments, open_sweep, run
+from tests.python_process import run_python
 from tests.recording.screens import start
 from tests.training.scripted_runs import make_scripted_config
 
-ROOT = Path(__file__).parents[2]
 DECLARED = [
     (owner, each)
     for trainer in list_names("trainer")
@@ -243,7 +241,7 @@ def test_the_help_is_quick_and_has_the_options_of_the_trials_too():
         "except SystemExit as ended:\n"
         "    print(ended.code, sorted({'optuna', 'gymnasium', 'numba'} & set(sys.modules)), file=sys.stderr)\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, cwd=ROOT)
+    done = run_python("-c", program)
     assert done.stderr == "0 []\n"
     assert "\nsweep:\n" in done.stdout
     for flag in ("--trials", "--storage", "--elite_share", "--max_env_steps"):
@@ -288,9 +286,8 @@ def test_a_sweep_on_a_terminal_shows_what_it_does(tmp_path):
 
 @pytest.mark.slow
 def test_a_quiet_sweep_prints_nothing(tmp_path):
-    command = [sys.executable, "-m", "hebbes", "sweep", *make_arguments(tmp_path, trials=1, finalists=0), "--quiet"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, cwd=ROOT)
-    assert (done.returncode, done.stdout) == (0, "")
+    done = run_python("-m", "hebbes", "sweep", *make_arguments(tmp_path, trials=1, finalists=0), "--quiet")
+    assert done.stdout == ""
 
 
 @pytest.mark.slow

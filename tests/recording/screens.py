@@ -10,9 +10,9 @@ import struct
 import sys
 import termios
 import time
-from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from tests.python_process import ROOT
+
 _PARTS = re.compile(r"\x1b\[(\??)([0-9;]*)([A-Za-z])|(.)", re.DOTALL)
 _FRAMES = re.compile(r"(?<=A)(?=\r\x1b\[\?7l)")
 """Between two drawings of the view: the first one ends by moving the cursor up."""

@@ -1,12 +1,12 @@
 """What a program prints on a file or a pipe."""
 
 import io
-import subprocess
 import sys
 
 import pytest
 
 from hebbes.recording.console import Console, fill_lines
+from tests.python_process import run_python
 
 
 def test_a_file_gets_messages_as_they_are_and_no_control_characters(monkeypatch):
@@ -90,5 +90,5 @@ def test_lines_are_filled_with_whole_texts():
 def test_it_is_imported_quickly():
     code = "import sys, hebbes.recording.console; print([name for name in sys.argv[1:] if name in sys.modules])"
     heavy = ["numpy", "numba", "gymnasium", "matplotlib"]
-    done = subprocess.run([sys.executable, "-c", code, *heavy], capture_output=True, text=True, check=True)
+    done = run_python("-c", code, *heavy)
     assert done.stdout == "[]\n"

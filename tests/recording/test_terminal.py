@@ -8,7 +8,9 @@ import sys
 import time
 
 import pytest
-from screens import ROOT, start
+from screens import start
+
+from tests.python_process import ROOT
 
 GENERATIONS = 20
 VIEW = f"of {GENERATIONS}: 3 of 8 members"

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
@@ -15,9 +14,9 @@ from hebbes.environments.part_spec import PartSpec
 from hebbes.recording.loggers import check_logger
 from hebbes.recording.metrics import read_metrics
 from hebbes.recording.wandb import ID_FILE, WandB
+from tests.python_process import ROOT, run_python
 from tests.recording.wandb_files import list_runs, list_steps, read_records
 
-ROOT = Path(__file__).resolve().parents[2]
 OPTIONS = {"environment": "CartPole-v1", "generations": 2, "threads": 1, "test_episodes": 0, "wandb": True}
 
 
@@ -77,8 +76,7 @@ def test_a_run_that_ctrl_c_stops_is_resumed_under_the_same_id(tmp_path):
     first = list_steps(read_records(folder))
     generations = len(read_metrics(folder / "metrics.csv")["generation"])
     assert [step["generation"] for step in first if "generation" in step] == [*range(1, generations + 1)]
-    resume = [sys.executable, "train_static.py", "--resume", str(folder), "--generations", str(generations + 2)]
-    subprocess.run(resume, cwd=ROOT, check=True, timeout=300, stdout=subprocess.DEVNULL)
+    run_python("train_static.py", "--resume", folder, "--generations", generations + 2)
     records = read_records(folder)
     assert len({run_id for run_id, *_ in list_runs(records)}) == 1
     assert len(list_runs(records)) == 2
@@ -90,9 +88,8 @@ def refuse_online(folder, **environment):
     """The only line of a program that logs online without an account, or with a wrong one."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("WANDB_")}
     environment |= {"HOME": str(folder), "NETRC": str(folder / "none"), "WANDB_MODE": "online"}
-    command = [sys.executable, "train_static.py", "--environment", "CartPole-v1", "--wandb", "--folder", str(folder)]
-    ended = subprocess.run(command, cwd=ROOT, env=inherited | environment, capture_output=True, text=True, timeout=300)
-    assert ended.returncode == 2
+    command = ["train_static.py", "--environment", "CartPole-v1", "--wandb", "--folder", folder]
+    ended = run_python(*command, env=inherited | environment, status=2)
     assert not (folder / "CartPole-v1").exists()
     return ended.stderr.splitlines()[-1]
 

@@ -4,8 +4,6 @@ import itertools
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from dataclasses import dataclass
@@ -13,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 from training_process import (
-    ROOT,
     TrainingProcess,
     check_files,
     find_differences,
@@ -22,6 +19,7 @@ from training_process import (
     wait_for_generation,
 )
 
+from tests.python_process import run_python
 from tests.waiting import wait_until
 
 GYMNASIUM = "--backend gymnasium --engine workers --threads 2 --chunk_size 2"
@@ -45,9 +43,7 @@ the moment when a temporary file exists."""
 
 def kill_at_operations(trainer, every, folder, tell):
     """Kills a run of `trainer` at every so many of its operations on files, and its resumes; asserts equal ends."""
-    command = [sys.executable, "-m", "tests.reliability.killed_writes", trainer, str(folder), str(every)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    done = run_python("-m", "tests.reliability.killed_writes", trainer, folder, every)
     found = json.loads(done.stdout)
     tell(
         f"Scripted-v0, {trainer}: {found['kills']} kills at {found['operations']} operations on files "

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from training_process import (
-    ROOT,
     TrainingProcess,
     check_files,
     find_differences,
@@ -18,6 +17,7 @@ from training_process import (
     wait_for_generation,
 )
 
+from tests.python_process import ROOT
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow

@@ -6,8 +6,9 @@ import sys
 import time
 
 import pytest
-from training_process import ROOT, check_files
+from training_process import check_files
 
+from tests.python_process import ROOT
 from tests.training.scripted_runs import read_outcome
 
 pytestmark = pytest.mark.slow

@@ -3,7 +3,6 @@
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -11,10 +10,10 @@ from hebbes.programs.sweeps.study import is_busy
 from hebbes.recording.metrics import read_metrics
 from hebbes.training.run_status import read_status
 from tests.programs.sweeps import DONE, make_arguments, open_sweep
+from tests.python_process import ROOT
 from tests.reliability.training_process import PATIENCE, check_files, read_generation
 from tests.waiting import wait_until
 
-ROOT = Path(__file__).parents[2]
 TRIALS = 20
 
 

@@ -12,10 +12,10 @@ import pytest
 from hebbes.files.checksummed_file import decode
 from hebbes.files.policy_file import read_policy_file
 from hebbes.recording.metrics import read_metrics
+from tests.python_process import ROOT
 from tests.training.scripted_runs import read_outcome
 from tests.waiting import wait_until
 
-ROOT = Path(__file__).parents[2]
 IMPORT = ("--import", "tests.scripted")
 PATIENCE = 120.0
 """Seconds that a test waits for a process before it fails."""

@@ -1,7 +1,6 @@
 """Videos: FFmpeg and OpenCV read the frames that were written, in a codec that browsers play."""
 
 import signal
-import subprocess
 import sys
 
 import av
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 
 from hebbes.reporting.video import VideoWriter, check_video_path
+from tests.python_process import run_python
 from tests.recording.events import limit_file_size
 from tests.shape_checks import unchecked
 
@@ -169,8 +169,7 @@ def test_a_killed_process_leaves_no_file_of_that_name(tmp_path):
         "        video.write(each)\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    killed = subprocess.run([sys.executable, "-c", program, tmp_path / "episode.mp4"], timeout=300)
-    assert killed.returncode == -signal.SIGKILL
+    run_python("-c", program, tmp_path / "episode.mp4", status=-signal.SIGKILL)
     assert "episode.mp4" not in list_file_names(tmp_path)
 
 

@@ -2,15 +2,11 @@
 
 import json
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
+from tests.python_process import run_python
 from tests.strategies.every_strategy import STRATEGY_NAMES
-
-ROOT = Path(__file__).parents[2]
 
 
 def compute_digests(folder, threads):
@@ -18,8 +14,7 @@ def compute_digests(folder, threads):
         **os.environ,
         **dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), threads),
     }
-    command = [sys.executable, "-m", "tests.training.trained_states", str(folder / threads)]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    done = run_python("-m", "tests.training.trained_states", folder / threads, env=environment)
     return json.loads(done.stdout.splitlines()[-1])
 
 

@@ -1,9 +1,5 @@
 """The memory of simulators is measured, on ones that take a known amount."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import gymnasium
 import numpy as np
 import pytest
@@ -12,8 +8,8 @@ from gymnasium.spaces import Box
 from hebbes.environments.environment_spec import EnvironmentSpec
 from hebbes.environments.part_spec import PartSpec
 from hebbes.training.simulator_memory import measure_simulator_bytes
+from tests.python_process import run_python
 
-ROOT = Path(__file__).parent.parent.parent
 NUMBERS = 20_000
 """In an observation. The memory must be large in comparison with what else the process allocates."""
 
@@ -52,7 +48,7 @@ def measure_heavy(megabytes, num_frames=0):
 def measure_elsewhere(arguments):
     """In a process of its own: what other tests free while simulators are measured would hide them."""
     code = f"from tests.training.test_simulator_memory import measure_heavy; print(measure_heavy({arguments}))"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    done = run_python("-c", code)
     return int(done.stdout)
 
 
