@@ -37,6 +37,7 @@ def test_all_ids_are_registered_and_only_the_library_of_a_family_that_is_used_is
 
 
 def test_a_package_that_is_imported_already_is_taken_as_it_is():
+    import_envpool()
     families = {name: module for name, module in sys.modules.items() if name.startswith("envpool")}
     assert import_envpool() is sys.modules["envpool"]
     assert {name: sys.modules.get(name) for name in families} == families

@@ -40,6 +40,19 @@ def test_a_failed_write_keeps_the_old_file_and_leaves_nothing_behind(tmp_path, m
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_what_cannot_be_written_is_refused_before_any_work(tmp_path):
+    (tmp_path / "file").touch()
+    (tmp_path / "folder.png").mkdir()
+    for name, why in {
+        "a.jpg": r"output must name a \.png or \.svg file, got '.*a\.jpg'",
+        "none/a.png": "output .*: the folder .*none does not exist",
+        "file/a.png": "output .*: the folder .*file does not exist",
+        "folder.png": "output .*: no file can be written there",
+    }.items():
+        with pytest.raises(ValueError, match=f"^{why}$"):
+            check_place("output", tmp_path / name, [".png", ".svg"])
+
+
 def test_a_pipe_is_not_replaced(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(ValueError, match=r"^output .*/pipe: not a regular file$"):

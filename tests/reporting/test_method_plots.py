@@ -5,8 +5,7 @@ import matplotlib.image
 import numpy as np
 import pytest
 
-from hebbes.files.atomic_file import check_place
-from hebbes.reporting.figure import COLORS, SUFFIXES, get_line_style, make_figure, write_figure
+from hebbes.reporting.figure import COLORS, get_line_style, make_figure, write_figure
 from hebbes.reporting.method_plots import make_curves_figure, make_profiles_figure
 from hebbes.statistics.curves import RunCurve
 
@@ -103,14 +102,3 @@ def test_names_are_no_markup(tmp_path, recwarn):
 def test_the_ground_is_white_on_any_page(tmp_path):
     write_figure(make_figure(1, 1), tmp_path / "a.png")
     assert (mpl.image.imread(tmp_path / "a.png") == 1).all()  # opaque, too
-
-
-def test_what_cannot_be_written_is_refused_before_any_work(tmp_path):
-    (tmp_path / "folder.png").mkdir()
-    for name, why in {
-        "a.jpg": "output must name a .png or .svg file",
-        "none/a.png": "the folder .*none does not exist",
-        "folder.png": "no file can be written there",
-    }.items():
-        with pytest.raises(ValueError, match=why):
-            check_place("output", tmp_path / name, SUFFIXES)

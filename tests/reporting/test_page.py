@@ -78,14 +78,8 @@ def test_only_columns_of_numbers_are_aligned_as_numbers():
 
 
 def test_what_cannot_be_written_is_refused_before_any_work(tmp_path, monkeypatch):
-    (tmp_path / "folder.html").mkdir()
-    for name, why in {
-        "a.pdf": "output must name a .html file, got .*a.pdf",
-        "none/a.html": "the folder .*none does not exist",
-        "folder.html": "no file can be written there",
-    }.items():
-        with pytest.raises(ValueError, match=why):
-            check_page_path("output", tmp_path / name)
+    with pytest.raises(ValueError, match=r"^output must name a \.html file, got .*a\.pdf"):
+        check_page_path("output", tmp_path / "a.pdf")
     monkeypatch.setattr(module, "find_spec", lambda name: None if name == "vl_convert" else True)
     with pytest.raises(ValueError, match=r"needs the package vl-convert-python; .*pip install '\.\[report\]'"):
         check_page_path("output", tmp_path / "a.html")

@@ -67,18 +67,9 @@ def test_browsers_play_the_file_whatever_the_size_of_its_frames(size, written, t
     assert data.index(b"moov") < data.index(b"mdat")  # a web page can play it before it has the whole file
 
 
-@pytest.mark.parametrize(
-    ("name", "complaint"),
-    [
-        ("episode.avi", r"^--video must name a \.mp4 or \.gif file"),
-        ("missing/episode.mp4", "missing does not exist"),
-        ("file/episode.mp4", "file does not exist"),
-    ],
-)
-def test_what_cannot_be_written_is_refused(tmp_path, name, complaint):
-    (tmp_path / "file").touch()
-    with pytest.raises(ValueError, match=complaint):
-        check_video_path("--video", tmp_path / name)
+def test_what_cannot_be_written_is_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"^--video must name a \.mp4 or \.gif file"):
+        check_video_path("--video", tmp_path / "episode.avi")
 
 
 @pytest.mark.parametrize("fps", [0, float("nan")])
