@@ -12,6 +12,16 @@ def is_plain_array(value: Any) -> TypeGuard[np.ndarray]:
     return type(value) in (np.ndarray, np.memmap)
 
 
+def prefix_arrays(owner: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays with `owner` and a dot before their names."""
+    return {f"{owner}.{name}": array for name, array in arrays.items()}
+
+
+def select_arrays(owner: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays whose names begin with `owner` and a dot, without both."""
+    return {name[len(owner) + 1 :]: array for name, array in arrays.items() if name.startswith(f"{owner}.")}
+
+
 def make_list(value: Any) -> Any:
     """A list instead of a tuple, else the value itself."""
     return list(value) if isinstance(value, tuple) else value

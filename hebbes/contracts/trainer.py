@@ -14,6 +14,7 @@ from jaxtyping import Float32
 from hebbes.contracts.engine import Engine
 from hebbes.contracts.environment import Space
 from hebbes.contracts.notices import Notice, describe_faults
+from hebbes.contracts.plain_values import select_arrays
 from hebbes.contracts.policy import Buffers, Policy
 from hebbes.contracts.strategy import SearchMemory
 
@@ -98,11 +99,6 @@ class TrainerState:
     def select_arrays(self, owner: str) -> dict[str, np.ndarray]:
         """The arrays of this owner, see the function of this name."""
         return select_arrays(owner, self.arrays)
-
-
-def select_arrays(owner: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The arrays whose names begin with `owner` and a dot, without both."""
-    return {name[len(owner) + 1 :]: array for name, array in arrays.items() if name.startswith(f"{owner}.")}
 
 
 @dataclass(frozen=True)

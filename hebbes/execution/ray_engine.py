@@ -69,7 +69,7 @@ class RayWorker:
         if ticket is None:
             self._process = value
             return [(None, None)]
-        return [(ticket, _own(value))]
+        return [(ticket, _copy_if_read_only(value))]
 
     def _take_loss(self, error: Exception, exceptions: Any) -> list[tuple[int | None, Any]]:
         """Asks the node for the reason, unless it is gone, or can start no worker."""
@@ -200,8 +200,8 @@ class RayTransport:
         self._cluster.leave()
 
 
-def _own(value: Any) -> Any:
-    """The value. An array of Ray's cannot be written to, and is copied."""
+def _copy_if_read_only(value: Any) -> Any:
+    """The value. An array of Ray's, which cannot be written to, is copied."""
     return value.copy() if isinstance(value, np.ndarray) and not value.flags.writeable else value
 
 

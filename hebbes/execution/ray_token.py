@@ -19,7 +19,7 @@ def require_token() -> None:
         return
     path = Path(os.environ.get("RAY_AUTH_TOKEN_PATH") or Path.home() / ".ray" / "auth_token")
     try:
-        mode, is_empty = path.stat().st_mode & 0o777, not path.read_text().strip()
+        mode, is_empty = path.stat().st_mode & 0o777, not path.read_bytes().strip()
     except OSError as error:
         raise ValueError(
             f"engine ray needs a token, and {path} cannot be read ({error.strerror}): {ADVICE}; "

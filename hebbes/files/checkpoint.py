@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from hebbes.contracts.errors import join_lines
-from hebbes.contracts.plain_values import is_plain_array
-from hebbes.contracts.trainer import Progress, Snapshot, TrainerState, select_arrays
+from hebbes.contracts.plain_values import is_plain_array, select_arrays
+from hebbes.contracts.trainer import Progress, Snapshot, TrainerState
 from hebbes.files.atomic_file import delete_leftovers, write_atomically
 from hebbes.files.checksummed_file import (
     MAX_HEADER_BYTES,

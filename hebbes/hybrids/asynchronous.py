@@ -36,6 +36,7 @@ from jaxtyping import Float32
 
 from hebbes.contracts.engine import Engine, EngineError
 from hebbes.contracts.notices import make_failure_notices
+from hebbes.contracts.plain_values import prefix_arrays
 from hebbes.contracts.policy import Buffers
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.trainer import AllFailedError, Progress, TrainerState, UnitResult
@@ -204,7 +205,8 @@ class Asynchronous(Algorithm):
         if job.actor_steps:
             core.learner.check_estimates(answer.q_mean)
         for flight in self._flights:
-            if flight.view is not None and not replay.keeps(flight.view, len(answer.transitions)):
+            in_use = flight.replay_count_in_use
+            if in_use is not None and not replay.keeps(in_use, len(answer.transitions)):
                 self._collect([flight], engine)
         replay.add_rows(answer.transitions)
         counters.env_steps += answer.env_steps
@@ -267,7 +269,7 @@ class Asynchronous(Algorithm):
         """The distribution, the critics, the replay, and the jobs that are under way."""
         learned, flights = self.learner.get_state(), pack_flights(self._flights)
         parts = {"distribution": self.distribution.state_dict(), "share": self._share.state_dict()}
-        arrays = {f"{part}.{name}": array for part, state in parts.items() for name, array in state.items()}
+        arrays = {name: array for owner, state in parts.items() for name, array in prefix_arrays(owner, state).items()}
         values = {**learned.values, "counters": asdict(self._counters), **flights.values}
         return TrainerState({**learned.arrays, **arrays, **flights.arrays}, values, learned.segments)
 
@@ -277,6 +279,9 @@ class Asynchronous(Algorithm):
         self._critic_rows = self.learner.critics.copy_rows()
         self.distribution.load_state_dict(state.select_arrays("distribution"))
         self._share.load_state_dict(state.select_arrays("share"))
-        self._counters = Counters(**state.values["counters"])
+        try:
+            self._counters = Counters(**state.values["counters"])
+        except TypeError as error:
+            raise ValueError(f"its counters are of another version of hebbes: {error}") from None
         self._flights = unpack_flights(state)
         self._log.report_difference(self._counters.completions, self._counters.history)

@@ -31,6 +31,7 @@ from jaxtyping import Float32, Float64
 from hebbes.contracts.engine import Context, Engine, Rollouts
 from hebbes.contracts.notices import make_failure_notices
 from hebbes.contracts.option import option
+from hebbes.contracts.plain_values import prefix_arrays
 from hebbes.contracts.policy import Buffers
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.strategy import Results, SearchMemory
@@ -86,7 +87,7 @@ class CEMRLSettings(SearchSettings, GradientSettings):
         """The RL individuals."""
         return self.rl_population
 
-    def count_batches(self) -> int:
+    def count_actors_at_once(self) -> int:
         """One: they are trained one after another."""
         return 1
 
@@ -176,7 +177,7 @@ class CEMRL(Algorithm):
         members = range(0, 2 * self._settings.rl_population, 2)  # their mirrors have odd numbers
         rows = np.asarray(population.weights(members))
         rng = make_generator(self._setup.seed, Purpose.GRADIENTS, generation=progress.units)
-        group_size = self._settings.count_batches()
+        group_size = self._settings.count_actors_at_once()
         with self.learner.use_threads():
             for first in range(0, len(rows), group_size):
                 self._train_group(rows[first : first + group_size], rng)
@@ -215,7 +216,7 @@ class CEMRL(Algorithm):
     def get_state(self) -> TrainerState:
         """The Gaussian, the critics and the replay."""
         learned = self.learner.get_state()
-        arrays = {f"strategy.{name}": array for name, array in self.strategy.state_dict().items()}
+        arrays = prefix_arrays("strategy", self.strategy.state_dict())
         values = {**learned.values, "last_env_steps": self._last_env_steps}
         return TrainerState({**learned.arrays, **arrays}, values, learned.segments)
 

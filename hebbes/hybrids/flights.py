@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from hebbes.contracts.engine import Engine
-from hebbes.contracts.trainer import TrainerState, select_arrays
+from hebbes.contracts.plain_values import select_arrays
+from hebbes.contracts.trainer import TrainerState
 from hebbes.hybrids.jobs import (
     CriticsAnswer,
     CriticsJob,
@@ -71,7 +72,7 @@ class Flight:
         return {"job": self.job.kind, **{name: values[name] for name in inputs if name in values}}
 
     @property
-    def view(self) -> int | None:
+    def replay_count_in_use(self) -> int | None:
         """The `replay_count` of the view that the job may draw from at this moment; None if there is none."""
         return None if self.ticket is None or isinstance(self.job, MeanJob) else self.job.replay_count
 

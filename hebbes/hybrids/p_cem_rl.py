@@ -57,7 +57,7 @@ class PCEMRLSettings(CEMRLSettings):
         """One trains the critics with `parallel_critic`."""
         return 1 if self.parallel_critic and self.count_actors() else 0
 
-    def count_batches(self) -> int:
+    def count_actors_at_once(self) -> int:
         """The individuals that are trained together."""
         return self.rl_population if self.actor_workers is None else self.actor_workers
 

@@ -74,12 +74,12 @@ class SearchDistribution(Restorable, ABC):
         metrics = self._update(individual.astype(np.float64), fitness, mean_fitness)
         if metrics.keys() != set(self.own_metrics):
             raise ValueError(f"_update must return the metrics of own_metrics {self.own_metrics}, got {list(metrics)}")
-        return {**compute_move_metrics(sigma, deviation, before, self._mean), **metrics}
+        return {**compute_move_metrics(sigma, deviation, self._mean - before, self._mean), **metrics}
 
     def skip(self) -> dict[str, float]:
         """The metrics of an individual whose return moves nothing."""
         return {
-            **compute_move_metrics(self._sigma, self._sigma, self._mean, self._mean),
+            **compute_move_metrics(self._sigma, self._sigma, np.zeros_like(self._mean), self._mean),
             **dict.fromkeys(self.own_metrics, nan),
         }
 

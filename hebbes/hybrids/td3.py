@@ -24,6 +24,7 @@ from hebbes.contracts.engine import Engine
 from hebbes.contracts.environment import EnvStep
 from hebbes.contracts.notices import make_failure_notices
 from hebbes.contracts.option import option
+from hebbes.contracts.plain_values import prefix_arrays
 from hebbes.contracts.policy import Buffers
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.search_space import LogUniform, Uniform
@@ -73,9 +74,10 @@ class TD3(Algorithm):
         """Starts with these weights of the actor."""
         self.settings, self.task = settings, task
         self._buffers, self._max_episode_steps = buffers, max_episode_steps
+        bounds = core.episodes.find_action_bounds(task)
         self._episodes = core.episodes.Episodes(task)
         assert isinstance(task.agent.policy, MLP)
-        self.learner = core.learner.Learner(settings, task.agent.policy, self._episodes.action_bounds, task.seed)
+        self.learner = core.learner.Learner(settings, task.agent.policy, bounds, task.seed)
         self._row = weights[np.newaxis].astype(np.float32)
         self._actors = self.learner.make_actors(self._row)
         self._target = self.learner.actor.copy(self._row)
@@ -116,7 +118,7 @@ class TD3(Algorithm):
     def get_state(self) -> TrainerState:
         """The actor, its target and its optimizer, the critics and the replay."""
         learned = self.learner.get_state()
-        actor = {f"actor.{name}": array for name, array in self._actors.trained.get_state().items()}
+        actor = prefix_arrays("actor", self._actors.trained.get_state())
         arrays = {**learned.arrays, **actor, "target": core.device.copy_to_host(self._target.rows)}
         return TrainerState(arrays, learned.values, learned.segments)
 

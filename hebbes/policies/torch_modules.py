@@ -10,7 +10,7 @@ from jaxtyping import Float32
 from torch import nn
 
 from hebbes.contracts.policy import Buffers
-from hebbes.policies import conv_lstm
+from hebbes.policies import conv_lstm, kernels
 from hebbes.policies.base import SizedPolicy
 from hebbes.policies.cnn import CNN, STRIDES
 from hebbes.policies.conv_lstm import ConvLSTM
@@ -36,11 +36,13 @@ class _ObservationNormalization(nn.Module):
         std = buffers.get("observation_std", np.ones(policy.observation_shape))
         self.register_buffer("mean", torch.tensor(mean, dtype=torch.float32))
         self.register_buffer("std", torch.tensor(std, dtype=torch.float32))
-        self.clip = 10.0 if "observation_mean" in buffers else torch.inf
+        self.clip = float(kernels.observations.CLIP) if "observation_mean" in buffers else torch.inf
         self.is_image = isinstance(policy, CNN | ConvLSTM)
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
-        scaled = ((observations.float() - self.mean) / self.std).clamp(-self.clip, self.clip)
+        observations = observations.float()
+        scaled = ((observations - self.mean) / self.std).clamp(-self.clip, self.clip)
+        scaled = scaled + 0 * observations  # infinity becomes NaN
         return scaled.movedim(-1, 1) if self.is_image else scaled.reshape(len(scaled), prod(scaled.shape[1:]))
 
 

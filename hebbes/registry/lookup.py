@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from types import ModuleType
 from typing import Any
 
-from hebbes.contracts.errors import describe_error
+from hebbes.contracts.errors import convert_foreign_exits, describe_error
 from hebbes.contracts.suggestion import suggest_name
 from hebbes.registry.former_names import FORMER_PACKAGES
 from hebbes.registry.tables import GYMNASIUM_WRAPPERS, TABLES
@@ -94,7 +94,8 @@ def import_users_module(wanted_by: str, name: str) -> ModuleType:
             f"{wanted_by}: {name!r} is not the name of a module, such as my_package.envs; paths do not work"
         )
     try:
-        return importlib.import_module(name)
+        with convert_foreign_exits():
+            return importlib.import_module(name)
     except Exception as error:  # whatever a user's module raises
         absent = isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}.")
         advice = "; is its folder in PYTHONPATH?" if absent else _advise_new_names(error)

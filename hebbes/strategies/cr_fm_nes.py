@@ -28,8 +28,8 @@ from hebbes.strategies.core.spread import check_spread
 LIBRARY_VECTORS, LIBRARY_ROWS = 37, 14
 """Float64 arrays of (params, 1) and of (params, members) that the library's `one_iteration` holds at once; measured."""
 MIN_PARAMS = 4
-"""With fewer it ends in NaN, even on a sphere (measured), and with 4 it converges. Its rate c1, (d - 5) / 6 times that
-of CMA-ES, is below 0 for both."""
+"""With fewer it ends in NaN, even on a sphere (measured). With 4 it converges, although its rate c1, (d - 5) / 6 times
+that of CMA-ES, is negative there too."""
 
 
 @dataclass(frozen=True)

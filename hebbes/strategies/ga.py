@@ -93,8 +93,11 @@ class GA:
             mutations = [() if member == elite_id else ((population.generation, member),) for member in best]
             self._parents = population.parents.select(parents, mutations)
             self._elite = self._parents.make_row(0)
-        sigma, moved = self._settings.sigma, (before.astype(np.float64), self._elite.astype(np.float64))
-        return {**compute_move_metrics(sigma, sigma, *moved), "tied_share": compute_tied_share(fitness[:-1])}
+        sigma, mean = self._settings.sigma, self._elite.astype(np.float64)
+        return {
+            **compute_move_metrics(sigma, sigma, mean - before, mean),
+            "tied_share": compute_tied_share(fitness[:-1]),
+        }
 
     def state_dict(self) -> dict[str, np.ndarray]:
         """The lineages of the parents, that of the elite first."""

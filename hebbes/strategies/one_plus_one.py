@@ -83,4 +83,5 @@ class OnePlusOne(Restorable):
         if candidate != parent:
             self._sigma = sigma * exp((float(candidate > parent) - TARGET_SUCCESS_RATE) / self._damping)
             self._sigma = max(self._sigma, min(self._settings.sigma_min, self._settings.sigma))
-        return compute_move_metrics(sigma, sigma, before.astype(np.float64), self._parent.astype(np.float64))
+        mean = self._parent.astype(np.float64)
+        return compute_move_metrics(sigma, sigma, mean - before, mean)

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float, Float32, Float64
 
 from hebbes.contracts.option import check_argument, map_flags
+from hebbes.contracts.plain_values import prefix_arrays, select_arrays
 from hebbes.contracts.policy import Layout, LowRankWeights, Weights
 from hebbes.contracts.population import NoisePopulation, Population
 from hebbes.contracts.strategy import Results, Strategy, TakesLayout
@@ -17,9 +18,6 @@ from hebbes.registry.lookup import find_class
 from hebbes.registry.users_classes import convert_errors, make_instance
 from hebbes.strategies.core.restoring import copy_matching_arrays
 from hebbes.strategies.core.samplers import LOW_RANK
-
-_PREFIX = "strategy."
-"""Begins the names of the strategy's own arrays in the state of a search."""
 
 
 class Search:
@@ -141,6 +139,7 @@ class Search:
 
         Raises:
             ValueError: the candidates were not asked for, or the fitness does not fit them.
+            FloatingPointError: the fitness is so large that the gradient overflows.
 
         Examples:
             >>> import numpy as np
@@ -179,8 +178,8 @@ class Search:
             >>> sorted(hebbes.Search("one_plus_one", initial_mean=np.zeros(2)).state_dict())
             ['generation', 'strategy.parent', 'strategy.sigma']
         """
-        own = {f"{_PREFIX}{name}": np.array(array) for name, array in self._strategy.state_dict().items()}
-        return {"generation": np.array(self._generation), **own}
+        own = {name: np.array(array) for name, array in self._strategy.state_dict().items()}
+        return {"generation": np.array(self._generation), **prefix_arrays("strategy", own)}
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
         """Continues from what `state_dict` of a search with the same strategy, settings and seed returned.
@@ -201,7 +200,9 @@ class Search:
         count = copy_matching_arrays({"generation": np.array(0)}, {"generation": state["generation"]})["generation"]
         if count < 0:
             raise ValueError(f"generation must be >= 0, got {count}")
-        own = {name.removeprefix(_PREFIX): array for name, array in state.items() if name != "generation"}
+        own = select_arrays("strategy", state)
+        if foreign := state.keys() - {"generation", *prefix_arrays("strategy", own)}:
+            raise ValueError(f"{min(foreign)} is not of a search")
         self._strategy.load_state_dict(own)
         self._generation, self._asked = int(count), None
 

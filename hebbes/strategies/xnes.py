@@ -98,7 +98,7 @@ class XNES(Restorable):
         self._sigma = float(self._sigma * np.exp(self._sigma_learning_rate / 2 * G_sigma))  # `ask` refuses inf
         self._shape = self._shape @ symmetric_exponential(self._shape_learning_rate / 2 * G_B)
         sigma = np.sqrt(np.square(deviations).mean())
-        moved = compute_move_metrics(sigma, deviations, before, self._mean)
+        moved = compute_move_metrics(sigma, deviations, self._mean - before, self._mean)
         return {**moved, "tied_share": compute_tied_share(fitness)}
 
 

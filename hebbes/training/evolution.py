@@ -11,6 +11,7 @@ from jaxtyping import Float32, Float64
 
 from hebbes.contracts.engine import Context, Engine, Moments, Rollouts
 from hebbes.contracts.notices import Notice, make_failure_notices
+from hebbes.contracts.plain_values import prefix_arrays
 from hebbes.contracts.policy import Buffers, Layout, Policy
 from hebbes.contracts.population import NoisePopulation, Population
 from hebbes.contracts.randomness import Purpose
@@ -96,7 +97,7 @@ class Evolution(Trainer):
     def get_state(self) -> TrainerState:
         """The strategy's state and the moments of the observations."""
         state = call_part(self, "state_dict", self.strategy.state_dict, check_state_dict)
-        arrays = {f"strategy.{name}": array for name, array in state.items()}
+        arrays = prefix_arrays("strategy", state)
         if self._moments is not None:
             arrays |= {"moments.mean": self._moments.mean, "moments.squares": self._moments.squares}
         observations = None if self._moments is None else self._moments.count

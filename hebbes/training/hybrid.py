@@ -91,7 +91,8 @@ class HybridSize(SearchSize):
     def _count_transition_bytes(self) -> int:
         """Bytes of a transition of a batch: the outputs of all layers, and their gradients."""
         actor, critic = sum(self.actor_sizes), sum(self.critic_sizes)
-        in_actors = min(self.settings.count_batches(), self.population_size) * (self.row_bytes + 8 * (actor + critic))
+        actors = min(self.settings.count_actors_at_once(), self.population_size)
+        in_actors = actors * (self.row_bytes + 8 * (actor + critic))
         return in_actors + 2 * 12 * critic if self.settings.count_actors() else 0
 
     def count_segment_bytes(self) -> int:

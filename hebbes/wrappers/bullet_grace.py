@@ -10,6 +10,8 @@ from typing import Any
 
 import gymnasium
 
+from hebbes.contracts.option import check_argument
+
 FORMER_GRACE_STEPS = 240
 """The number with which policy files that give none were trained."""
 
@@ -19,9 +21,7 @@ class BulletGrace(gymnasium.Wrapper):
 
     def __init__(self, env: gymnasium.Env, grace_steps: int = FORMER_GRACE_STEPS) -> None:
         super().__init__(env)
-        if isinstance(grace_steps, bool) or not isinstance(grace_steps, int) or grace_steps < 0:
-            raise ValueError(f"grace_steps must be an integer >= 0, got {grace_steps!r}")
-        self._grace_steps = grace_steps
+        self._grace_steps = check_argument("grace_steps", grace_steps, int, range=">= 0")
         self._env_steps = 0
 
     def reset(self, **options: Any) -> tuple[Any, dict[str, Any]]:

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from hebbes.contracts.environment import BatchEnv, EnvStep
+from hebbes.contracts.option import check_argument
 from hebbes.wrappers.base import Actions, Active, BatchWrapper, Observations
 from hebbes.wrappers.spaces import is_box, make_box
 
@@ -27,10 +28,8 @@ class RunningNormalization(BatchWrapper):
         space = env.observation_space
         if not is_box(space) or not np.issubdtype(space.dtype, np.floating):
             raise ValueError(f"running_normalization needs a Box of floats, got {space}")
-        if isinstance(decay, bool) or not isinstance(decay, int | float) or not 0 <= decay < 1:
-            raise ValueError(f"decay must be a number in [0, 1), got {decay!r}")
         self.observation_space = make_box(-np.inf, np.inf, space.shape, dtype=np.float32)
-        self._decay = decay
+        self._decay = check_argument("decay", decay, float, range="in [0, 1)")
         self._means, self._deviations = np.zeros(env.num_envs), np.zeros(env.num_envs)
         self._counts = np.zeros(env.num_envs, np.int64)
 

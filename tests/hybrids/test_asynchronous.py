@@ -186,6 +186,9 @@ def test_a_state_with_answers_that_have_come_is_restored(engines):
     found, expected = (json.dumps(each.get_state().values) for each in (resumed, trainer))
     assert found == expected
     assert advance(resumed, engine, 1, progress)[0]
+    state.values["counters"]["problem"] = state.values["counters"].pop("individuals")
+    with pytest.raises(ValueError, match=r"^its counters are of another version of hebbes: .*'problem'"):
+        resumed.set_state(state)
 
 
 def test_the_log_of_another_run_is_refused(engines, tmp_path):

@@ -211,11 +211,13 @@ def test_nan_and_infinity_reach_only_the_output_of_their_member(policy, weights,
 @pytest.mark.parametrize("buffers", [{}, _draw_statistics(IMAGE)], ids=["plain", "statistics"])
 @pytest.mark.parametrize("policy", STATIC, indirect=True)
 def test_the_module_gives_the_same_outputs(policy, weights, observations, buffers):
+    observations[1, 9, 9, 1] = np.inf
     outputs = _act(policy, weights, observations, buffers)
     module = as_module(policy, weights[2], buffers)
     with torch.no_grad():
         found = module(torch.from_numpy(observations)).numpy()
     np.testing.assert_allclose(found[2], outputs[2], rtol=1e-5, atol=1e-5)
+    assert not np.isfinite(found[1]).any()
 
 
 @pytest.mark.parametrize("buffers", [{}, _draw_statistics(IMAGE)], ids=["plain", "statistics"])

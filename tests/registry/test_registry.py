@@ -18,6 +18,7 @@ def gadget(tmp_path, monkeypatch):
     (tmp_path / "needs_more.py").write_text("import no_such_package\n")
     mute = "class Mute(Exception):\n    def __str__(self):\n        raise ValueError\nraise Mute\n"
     (tmp_path / "mute.py").write_text(mute)
+    (tmp_path / "leaver.py").write_text("import sys\nsys.exit(0)\n")
     (folder / "base.py").write_text("class Shared:\n    pass\n")
     (folder / "copy_cat.py").write_text("from gadgets.base import Shared as CopyCat\n")
     monkeypatch.syspath_prepend(tmp_path)
@@ -63,6 +64,7 @@ def test_the_message_names_the_kind(kind):
         ("no_such_module:Thing", "cannot import 'no_such_module': .*; is its folder in PYTHONPATH[?]"),
         ("needs_more:Thing", "cannot import 'needs_more': .* named 'no_such_package'$"),
         ("mute:Thing", "cannot import 'mute': Mute: <its text cannot be had>$"),
+        ("leaver:Thing", "cannot import 'leaver': ForeignExitError: .*leaver.py, line 2, called sys.exit\\(0\\)$"),
         ("gadgets.base:Missing", "has no class 'Missing'"),
         ("gadgets.base:__name__", "has no class '__name__'"),
         (":Thing", "'' is not the name of a module"),

@@ -40,13 +40,13 @@ def test_noise_that_changes_some_weight_is_accepted(deviation):
 
 
 def test_metrics_of_a_step():
-    before, after = np.array([0.0, 4.0, 0.0, 0.0]), np.array([3.0, 4.0, 0.0, 0.0])
-    metrics = compute_move_metrics(np.float64(0.5), 0.5, before, after)
+    step, mean = np.array([3.0, 0.0, 0.0, 0.0]), np.array([3.0, 4.0, 0.0, 0.0])
+    metrics = compute_move_metrics(np.float64(0.5), 0.5, step, mean)
     assert metrics == {"sigma": 0.5, "update_norm": 3.0, "update_over_sigma": 3.0, "mean_norm": 5.0}
 
 
 def test_each_weight_moves_in_units_of_its_own_sigma():
-    moved = compute_move_metrics(1.0, np.array([0.1, 10.0]), np.zeros(2), np.array([0.3, 40.0]))
+    moved = compute_move_metrics(1.0, np.array([0.1, 10.0]), np.array([0.3, 40.0]), np.ones(2))
     assert moved["update_over_sigma"] == pytest.approx(np.sqrt((3**2 + 4**2) / 2))
 
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 
+import hebbes
 from hebbes.strategies.core.optimizers import SGD, Adam, ClipUp, OptimizerSettings
 
 GRADIENTS = np.random.default_rng(0).normal(size=(20, 5))
@@ -45,6 +46,14 @@ def test_clip_ups_speed_is_limited_to_twice_the_learning_rate_at_hand():
     steps = [optimizer.step(np.ones(1), 0.1)[0] for _ in range(4)]
     assert steps == pytest.approx([0.1, 0.19, 0.2, 0.2])
     assert optimizer.step(np.ones(1), 0.01)[0] == pytest.approx(0.02)
+
+
+@pytest.mark.parametrize(("strategy", "optimizer"), [("openai_es", "adam"), ("openai_es", "sgd"), ("pgpe", "clip_up")])
+def test_a_gradient_that_overflows_ends_the_search(strategy, optimizer):
+    search = hebbes.Search(strategy, np.ones(6), seed=1, fitness_shaping="raw", optimizer=optimizer)
+    search.tell(-np.square(search.ask()).sum(axis=1))
+    with pytest.raises(FloatingPointError, match=r"^the gradient is too large to follow"):
+        search.tell(-1e160 * np.square(search.ask().astype(np.float64)).sum(axis=1))
 
 
 @pytest.mark.parametrize("make", [*(make for make, _ in CASES), lambda: ClipUp(OptimizerSettings(max_speed=0.15), 5)])

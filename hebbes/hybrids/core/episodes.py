@@ -20,18 +20,10 @@ class Episodes:
     """Plays training episodes of one member, one after another."""
 
     def __init__(self, task: Task) -> None:
-        """Makes the simulator, whose `action_bounds` are those of the environment without its wrappers.
-
-        ValueError as from `find_action_bounds`.
-        """
+        """Makes the simulator."""
         self._task = task
         seed = derive_simulator_seed(task.seed, Purpose.TRAINING)
         self._env = make_batch_env(task.environment, [seed], threads=1, training=True)
-        try:
-            self.action_bounds = _read_bounds(self._env)
-        except ValueError:
-            self.close()
-            raise
 
     def play(
         self,
@@ -69,17 +61,12 @@ def find_action_bounds(task: Task) -> Bounds:
     ValueError if a wrapper has other actions than the environment, whose range the gradients need.
     """
     env = make_batch_env(task.environment, [0], threads=1, training=True)
-    try:
-        return _read_bounds(env)
-    finally:
-        env.close()
-
-
-def _read_bounds(env: Any) -> Bounds:
-    outermost = env.action_space
-    while hasattr(env, "env"):
-        env = env.env
-    space = env.action_space
+    outermost: Any = env.action_space
+    innermost: Any = env
+    while hasattr(innermost, "env"):
+        innermost = innermost.env
+    space = innermost.action_space
+    env.close()
     if isinstance(outermost, Discrete) or np.prod(outermost.shape) != np.prod(space.shape):
         raise ValueError(f"gradients need the environment's own actions, {space}, but a wrapper takes {outermost}")
     return space.low.astype(np.float32).ravel(), space.high.astype(np.float32).ravel()

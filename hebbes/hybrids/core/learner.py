@@ -10,6 +10,7 @@ from jaxtyping import Float32, Shaped
 from torch import Tensor
 
 from hebbes.contracts.engine import Transitions
+from hebbes.contracts.plain_values import prefix_arrays
 from hebbes.contracts.policy import Layout
 from hebbes.contracts.randomness import Purpose, make_generator
 from hebbes.contracts.trainer import TrainerState
@@ -162,7 +163,7 @@ class Learner(Gradients):
 
     def get_state(self) -> TrainerState:
         """The critics and the replay."""
-        arrays = {f"critics.{name}": array for name, array in self.critics.get_state().items()}
+        arrays = prefix_arrays("critics", self.critics.get_state())
         return TrainerState(arrays, {"transitions": self.replay.count}, self.replay.get_segments())
 
     def set_state(self, state: TrainerState) -> None:

@@ -88,7 +88,7 @@ class GradientSettings:
         """The number of actors that are trained."""
         return 1
 
-    def count_batches(self) -> int:
+    def count_actors_at_once(self) -> int:
         """The largest number of actors that take gradient steps at the same time, each on a batch of its own."""
         return self.count_actors()
 

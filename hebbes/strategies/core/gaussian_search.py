@@ -1,11 +1,13 @@
 """`ask`, state and metrics of the strategies that search with a mean and one sigma, or one sigma per parameter."""
 
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float32, Float64
 
+from hebbes.contracts.plain_values import prefix_arrays, select_arrays
 from hebbes.contracts.population import NoisePopulation
 from hebbes.contracts.strategy import Results, SearchMemory
 from hebbes.strategies.core.optimizers import OPTIMIZERS
@@ -13,7 +15,7 @@ from hebbes.strategies.core.populations import GaussianPopulation
 from hebbes.strategies.core.restoring import Restorable, copy_matching_arrays
 from hebbes.strategies.core.samplers import check_members, count_dependent_members
 from hebbes.strategies.core.selection import compute_tied_share
-from hebbes.strategies.core.spread import check_spread
+from hebbes.strategies.core.spread import check_spread, compute_move_metrics
 
 
 class GaussianStrategy:
@@ -80,23 +82,27 @@ class GaussianStrategy:
         agreement: float,
         results: Results,
     ) -> dict[str, float]:
-        """Adds a step to the mean; returns the metrics that all these strategies have."""
+        """Adds a step to the mean; returns the metrics that all these strategies have.
+
+        FloatingPointError if the gradient overflows: the optimizers' steps would be zero from then on.
+        """
+        gradient_norm = float(np.linalg.norm(gradient))
+        if not isfinite(gradient_norm):
+            raise FloatingPointError("the gradient is too large to follow: the fitness may be too large")
         self._mean = self._mean + step
         return {
-            "sigma": float(np.mean(self._sigma)),
-            "update_norm": float(np.linalg.norm(step)),
-            "mean_norm": float(np.linalg.norm(self._mean)),
-            "update_over_sigma": float(np.sqrt(np.square(step / self._sigma).mean())),
+            **compute_move_metrics(float(np.mean(self._sigma)), self._sigma, step, self._mean),
             "tied_share": compute_tied_share(results.fitness[:-1]),
-            "gradient_norm": float(np.linalg.norm(gradient)),
+            "gradient_norm": gradient_norm,
             "gradient_agreement": agreement,
         }
 
     def state_dict(self) -> dict[str, np.ndarray]:
         """Mean, sigma and the states of the parts, such as optimizer and schedules."""
-        states = [(key, part.state_dict()) for key, part in self._parts.items()]
-        arrays = {f"{key}.{name}": array for key, state in states for name, array in state.items()}
-        return {"mean": self._mean, "sigma": np.array(self._sigma, np.float64), **arrays}
+        arrays = {"mean": self._mean, "sigma": np.array(self._sigma, np.float64)}
+        for key, part in self._parts.items():
+            arrays |= prefix_arrays(key, part.state_dict())
+        return arrays
 
     def load_state_dict(self, state: Mapping[str, np.ndarray]) -> None:
         """Continues from what `state_dict` returned."""
@@ -105,4 +111,4 @@ class GaussianStrategy:
         arrays = copy_matching_arrays(own, {name: array for name, array in state.items() if name not in added})
         self._mean, self._sigma = arrays["mean"], arrays["sigma"][()]
         for key, part in self._parts.items():
-            part.load_state_dict({name: arrays[f"{key}.{name}"] for name in part.state_dict()})
+            part.load_state_dict(select_arrays(key, arrays))

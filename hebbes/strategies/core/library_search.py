@@ -73,5 +73,5 @@ class LibraryStrategy(Restorable, ABC):
             rng = make_generator(self._seed, Purpose.TIES, generation=population.generation)
             self._update(population, sort_best_first(perturbed, self._draw_tie_order(rng)), perturbed)
         sigma = np.sqrt(np.square(deviations).mean())
-        moved = compute_move_metrics(sigma, deviations, before, self._mean)
+        moved = compute_move_metrics(sigma, deviations, self._mean - before, self._mean)
         return {**moved, "tied_share": compute_tied_share(perturbed)}

@@ -32,7 +32,7 @@ class ScheduleShape:
 
     def compute_progress(self, generation: int) -> float:
         """Progress from start to floor, in [0, 1]."""
-        assert self.generations is not None, "LearningRateSettings checks it"
+        assert self.generations is not None, "settings require it with such a schedule"
         return min(1.0, generation / self.generations)
 
 

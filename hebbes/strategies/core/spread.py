@@ -25,21 +25,20 @@ def check_spread(mean: Float32[np.ndarray, " params"], deviation: float | Float6
 def compute_move_metrics(
     sigma: float,
     deviation: float | Float64[np.ndarray, " params"],
-    before: Float64[np.ndarray, " params"],
-    after: Float64[np.ndarray, " params"],
+    step: Float64[np.ndarray, " params"],
+    mean: Float64[np.ndarray, " params"],
 ) -> dict[str, float]:
     """Metrics of a generation, by the names of `hebbes.recording.metrics`.
 
     Args:
         sigma: one number for the noise.
         deviation: its standard deviation, that of each weight if they differ.
-        before: the mean with which the generation was drawn.
-        after: the mean after it.
+        step: what the generation has added to the mean.
+        mean: the mean after it.
     """
-    step = after - before
     return {
         "sigma": float(sigma),
         "update_norm": float(np.linalg.norm(step)),
+        "mean_norm": float(np.linalg.norm(mean)),
         "update_over_sigma": float(np.sqrt(np.square(step / deviation).mean())),
-        "mean_norm": float(np.linalg.norm(after)),
     }
