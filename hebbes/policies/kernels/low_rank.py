@@ -12,7 +12,7 @@ from numba import int64, types, void
 
 from hebbes.compilation import njit
 from hebbes.contracts.policy import Layout, LowRankWeights, Rows, name_left_factor, name_right_factor
-from hebbes.policies.kernels.linear import REORDERED
+from hebbes.policies.kernels.linear import dot
 from hebbes.simd import WIDE_LANES, multiply_add, store, wide_load, wide_zeros
 
 _MATRIX = types.Array(types.float32, 2, "C", readonly=True)
@@ -67,14 +67,6 @@ def _shared_product(matrix: np.ndarray, inputs: np.ndarray, outputs: np.ndarray)
             outputs[member, whole + out] = rest[member, out]
 
 
-@njit(nogil=True, cache=True, fastmath=REORDERED)
-def _dot(factor: np.ndarray, x: np.ndarray) -> np.float32:
-    total = np.float32(0)
-    for i in range(len(x)):
-        total += factor[i] * x[i]
-    return total
-
-
 @njit(void(_MATRIX, _MATRIX, int64, int64, int64, _MATRIX, _OUTPUTS), nogil=True, cache=True, fastmath={"contract"})
 def _low_rank_kernel(
     matrix: np.ndarray, noise: np.ndarray, rank: int, lefts: int, rights: int, inputs: np.ndarray, outputs: np.ndarray
@@ -83,9 +75,9 @@ def _low_rank_kernel(
     _shared_product(matrix, inputs, outputs)
     for member in range(len(outputs)):
         row, output = noise[member], outputs[member]
+        factors = row[rights : rights + rank * num_inputs].reshape((rank, num_inputs))
         for factor in range(rank):
-            first = lefts + factor * num_outputs
-            amount = _dot(row[rights + factor * num_inputs : rights + (factor + 1) * num_inputs], inputs[member])
+            first, amount = lefts + factor * num_outputs, dot(factors, factor, inputs[member])
             for out in range(num_outputs):
                 output[out] += row[first + out] * amount
 
