@@ -11,6 +11,7 @@ from hebbes.files.option_file import MEASURED
 from hebbes.options.help import format_default, group_options
 from hebbes.options.presets import ANY, PRESETS
 from hebbes.recording.metrics import METRICS
+from hebbes.recording.progress_table import COLUMNS
 from hebbes.registry.former_names import SHORT_OPTIONS
 from hebbes.registry.lookup import list_names
 from hebbes.training.owners import OwnedOption, find_trainer, list_all_owners, list_fixed_owners
@@ -69,9 +70,10 @@ def _format_row(path: Path, kind: str, defaults: Mapping[str, Any]) -> str:
 
 
 def format_metrics() -> str:
-    """A table of the columns of metrics.csv, in Markdown."""
-    rows = [f"| `{name}` | {meaning} |" for name, meaning in METRICS.items()]
-    return "\n".join(["## Columns", "", "| column | meaning |", "|---|---|", *rows])
+    """A table of the columns of metrics.csv, and of their headings where rows are printed, in Markdown."""
+    printed = {name: f"`{column.title}`" for name, column in COLUMNS.items()}
+    rows = [f"| `{name}` | {printed.get(name, '')} | {meaning} |" for name, meaning in METRICS.items()]
+    return "\n".join(["## Columns", "", "| column | printed | meaning |", "|---|---|---|", *rows])
 
 
 PAGES: dict[str, Callable[[], str]] = {

@@ -64,7 +64,7 @@ class Column:
 
 LEFT = "seconds_left"
 """A column that the table adds to each row."""
-_COLUMNS: Mapping[str, Column] = {
+COLUMNS: Mapping[str, Column] = {
     "generation": Column("gen", 5, format_integer),
     "env_steps": Column("env steps", 9, format_count),
     "return": Column("return", 8, format_return),
@@ -182,13 +182,13 @@ class ProgressTable:
 
 
 def _describe_column(name: str) -> Column:
-    return _COLUMNS.get(name) or Column(name, max(5, len(name)), format_integer)
+    return COLUMNS.get(name) or Column(name, max(5, len(name)), format_integer)
 
 
 def _choose_columns(row: Mapping[str, float], width: int) -> list[str]:
     """The columns of the row that fit into `width` characters."""
     first = next(iter(row))
-    names = [first, *(name for name in _COLUMNS if name in row and name != first)]
+    names = [first, *(name for name in COLUMNS if name in row and name != first)]
     sizes = {name: max(each.width, len(each.format(row[name]))) for name in names for each in [_describe_column(name)]}
     for name in _DROP_ORDER:
         if sum(sizes[each] + 1 for each in names) - 1 <= width:

@@ -63,6 +63,17 @@ def test_a_run_that_is_killed_goes_on_as_its_log_says(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("algorithm", ["aes_rl", "acem_rl", "one_plus_one_rl"])
+def test_a_run_on_one_thread_that_nothing_interrupts_needs_no_log(algorithm, tmp_path):
+    options = {name: value for name, value in TINY.items() if name != "mean_scale" or algorithm == "aes_rl"}
+    options |= {"algorithm": algorithm, "threads": 1, "folder": str(tmp_path), "max_env_steps": 3000}
+    first, second = (hebbes.train({**options, "run_name": name}, trainer="hybrid", quiet=True) for name in "ab")
+    for name in set(first.metrics) - TIMED:
+        np.testing.assert_array_equal(first.metrics[name], second.metrics[name], name)
+    assert np.array_equal(*(hebbes.load_policy(run.folder / "latest.dat").weights for run in (first, second)))
+
+
+@pytest.mark.slow
 def test_a_stop_in_the_warm_up_keeps_what_was_done(tmp_path):
     budget = {"start_steps": 5000, "max_env_steps": 5200}
     options = {**TINY, **budget, "folder": str(tmp_path), "threads": 2, "run_name": "a"}
