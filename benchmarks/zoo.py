@@ -5,9 +5,10 @@
     python -m benchmarks.zoo page                                 # writes the table of docs/zoo.md
     python -m benchmarks.zoo check                                # make zoo: plays them, status 1 if one is too bad
 
-The check plays the first episodes of each policy's test again. On a processor of the same type they give the same
-returns. Elsewhere floats differ, and so may returns. So a policy fails if the mean of these episodes is less than a
-share FALSE_ALARM of such means: those of as many returns, drawn from those of the test with replacement.
+The check plays the first episodes of each policy's test again. On a processor of the same type linear policies give the
+same returns. Others may not: the last bits of tanh have changed since. On other processors floats differ. So a policy
+fails if the mean of these episodes is less than a share FALSE_ALARM of such means: those of as many returns, drawn from
+those of the test with replacement.
 """
 
 import argparse

@@ -100,7 +100,7 @@ def play(run: Run, earlier: Path, tree: Path, folder: Path) -> Path:
 
 
 def _call(tree: Path, script: str, arguments: list[str]) -> None:
-    run_python(script, *arguments, cwd=tree)
+    run_python(script, *arguments, cwd=tree, timeout=3000)
 
 
 def compare_arrays(old: Path, new: Path) -> list[str]:

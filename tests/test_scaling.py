@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.scaling_costs import fit
 from benchmarks.scaling_model import FREE, Driver, Network, Workload, do_jobs, predict, simulate, simulate_one_core
+from tests.python_process import run_python
 
 NOWHERE = Network(0.0, np.inf, 64)
 WORK = Workload("work", 100, [3], 1.0, 0.5, 0.25, 0.125, 2)

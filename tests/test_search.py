@@ -224,7 +224,7 @@ def test_the_state_of_something_else_is_refused_and_changes_nothing():
         search.load_state_dict({name: array for name, array in before.items() if name != "generation"})
     with pytest.raises(ValueError, match="foreign"):
         search.load_state_dict({**before, "foreign": np.zeros(1)})
-    with pytest.raises(ValueError, match=r"^mean is not of a search$"):
+    with pytest.raises(ValueError, match=r"^mean is not expected: names other than generation"):
         search.load_state_dict({name.removeprefix("strategy."): array for name, array in before.items()})
     with pytest.raises(ValueError, match="generation must be >= 0, got -1"):
         search.load_state_dict({**before, "generation": np.array(-1)})

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from hebbes.contracts.errors import join_lines
-from hebbes.contracts.plain_values import is_plain_array, select_arrays
+from hebbes.contracts.plain_values import is_plain_array, prefix_arrays, select_arrays
 from hebbes.contracts.trainer import Progress, Snapshot, TrainerState
 from hebbes.files.atomic_file import delete_leftovers, write_atomically
 from hebbes.files.checksummed_file import (
@@ -200,7 +200,7 @@ def _get_segments(progress: Mapping[str, Any]) -> dict[str, str]:
 
 def _encode_checkpoint(checkpoint: Checkpoint) -> bytes:
     progress, state = checkpoint.progress, checkpoint.state
-    arrays: Arrays = {f"{_STATE}.{name}": array for name, array in state.arrays.items()}
+    arrays: Arrays = prefix_arrays(_STATE, state.arrays)
     described: dict[str, Any] = {"values": json.dumps(dict(state.values))}  # a text, because values may be NaN
     for name, snapshot in zip(_SNAPSHOTS, (progress.best, checkpoint.latest), strict=True):
         described[name] = None if snapshot is None else _describe_snapshot(snapshot)

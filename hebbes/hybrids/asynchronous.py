@@ -268,8 +268,8 @@ class Asynchronous(Algorithm):
     def get_state(self) -> TrainerState:
         """The distribution, the critics, the replay, and the jobs that are under way."""
         learned, flights = self.learner.get_state(), pack_flights(self._flights)
-        parts = {"distribution": self.distribution.state_dict(), "share": self._share.state_dict()}
-        arrays = {name: array for owner, state in parts.items() for name, array in prefix_arrays(owner, state).items()}
+        arrays = prefix_arrays("distribution", self.distribution.state_dict())
+        arrays |= prefix_arrays("share", self._share.state_dict())
         values = {**learned.values, "counters": asdict(self._counters), **flights.values}
         return TrainerState({**learned.arrays, **arrays, **flights.arrays}, values, learned.segments)
 

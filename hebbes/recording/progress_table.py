@@ -66,6 +66,8 @@ LEFT = "seconds_left"
 """A column that the table adds to each row."""
 COLUMNS: Mapping[str, Column] = {
     "generation": Column("gen", 5, format_integer),
+    "episode": Column("episode", 7, format_integer),
+    "individual": Column("individual", 10, format_integer),
     "env_steps": Column("env steps", 9, format_count),
     "return": Column("return", 8, format_return),
     "return_mean": Column("mean", 8, format_return, "population mean"),

@@ -36,7 +36,7 @@ from hebbes.contracts.search_space import Choice, LogUniform
 from hebbes.contracts.strategy import Results
 from hebbes.strategies.core.gaussian_search import GaussianStrategy
 from hebbes.strategies.core.low_rank import LowRankPopulation
-from hebbes.strategies.core.optimizers import OPTIMIZERS, OptimizerSettings
+from hebbes.strategies.core.optimizers import OPTIMIZERS, OptimizerSettings, check_gradient
 from hebbes.strategies.core.restoring import Restorable
 from hebbes.strategies.core.samplers import LOW_RANK, SAMPLERS, check_members
 from hebbes.strategies.core.schedules import FirstRankRule, ScheduledSettings
@@ -135,6 +135,7 @@ class OpenAIES(GaussianStrategy):
         (total,), agreement = self._sum_noise(results, utilities)
         scale = self._sigma if settings.divide_by_sigma else 1.0
         gradient = total / (len(utilities) * scale)  # algorithm 1, line 5
+        check_gradient(gradient)
         step = np.zeros_like(gradient)
         if not all_tie(utilities):
             step = self._optimizer.step(gradient - settings.weight_decay * self._mean, self._learning_rate.value)

@@ -26,7 +26,7 @@ from hebbes.contracts.population import Population
 from hebbes.contracts.search_space import Choice, LogUniform
 from hebbes.contracts.strategy import Results
 from hebbes.strategies.core.gaussian_search import GaussianStrategy
-from hebbes.strategies.core.optimizers import OPTIMIZERS, OptimizerSettings
+from hebbes.strategies.core.optimizers import OPTIMIZERS, OptimizerSettings, check_gradient
 from hebbes.strategies.core.samplers import MIRRORED_SAMPLERS, check_members
 from hebbes.strategies.core.schedules import SCHEDULES, LearningRateSettings
 from hebbes.strategies.core.selection import all_tie
@@ -99,6 +99,7 @@ class PGPE(GaussianStrategy):
         utilities = np.zeros_like(utilities) if tied else utilities - utilities.mean()
         (total, squares), agreement = self._sum_noise(results, utilities, powers=(1, 2))
         gradient = self._sigma * total / len(utilities)
+        check_gradient(gradient)
         # sum u z^2 = sum u (z^2 - 1), because the utilities sum to zero
         sigma_gradient = self._sigma * squares / len(utilities)
         step = np.zeros_like(gradient) if tied else self._optimizer.step(gradient, self._learning_rate.value)

@@ -202,7 +202,7 @@ class Search:
             raise ValueError(f"generation must be >= 0, got {count}")
         own = select_arrays("strategy", state)
         if foreign := state.keys() - {"generation", *prefix_arrays("strategy", own)}:
-            raise ValueError(f"{min(foreign)} is not of a search")
+            raise ValueError(f"{min(foreign)} is not expected: names other than generation begin with strategy.")
         self._strategy.load_state_dict(own)
         self._generation, self._asked = int(count), None
 

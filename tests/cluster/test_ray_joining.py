@@ -86,6 +86,8 @@ def test_the_token_may_be_in_the_environment_and_a_file_of_it_may_not_be_empty(t
     monkeypatch.delenv("RAY_AUTH_TOKEN", raising=False)
     with pytest.raises(ValueError, match=rf"^engine ray needs a token, and {tmp_path}/token is empty: make one with "):
         require_token()
+    (tmp_path / "token").write_bytes(b"\xff\n")
+    require_token()
     monkeypatch.setenv("RAY_AUTH_TOKEN", secrets.token_hex(32))
     require_token()
 

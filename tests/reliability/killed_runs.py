@@ -43,7 +43,7 @@ the moment when a temporary file exists."""
 
 def kill_at_operations(trainer, every, folder, tell):
     """Kills a run of `trainer` at every so many of its operations on files, and its resumes; asserts equal ends."""
-    done = run_python("-m", "tests.reliability.killed_writes", trainer, folder, every)
+    done = run_python("-m", "tests.reliability.killed_writes", trainer, folder, every, timeout=3000)
     found = json.loads(done.stdout)
     tell(
         f"Scripted-v0, {trainer}: {found['kills']} kills at {found['operations']} operations on files "

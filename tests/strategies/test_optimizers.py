@@ -4,6 +4,7 @@ import torch
 
 import hebbes
 from hebbes.strategies.core.optimizers import SGD, Adam, ClipUp, OptimizerSettings
+from tests.strategies.every_strategy import assert_states_equal
 
 GRADIENTS = np.random.default_rng(0).normal(size=(20, 5))
 CASES = [
@@ -52,8 +53,10 @@ def test_clip_ups_speed_is_limited_to_twice_the_learning_rate_at_hand():
 def test_a_gradient_that_overflows_ends_the_search(strategy, optimizer):
     search = hebbes.Search(strategy, np.ones(6), seed=1, fitness_shaping="raw", optimizer=optimizer)
     search.tell(-np.square(search.ask()).sum(axis=1))
+    before = search.state_dict()
     with pytest.raises(FloatingPointError, match=r"^the gradient is too large to follow"):
         search.tell(-1e160 * np.square(search.ask().astype(np.float64)).sum(axis=1))
+    assert_states_equal((before, search.state_dict()))
 
 
 @pytest.mark.parametrize("make", [*(make for make, _ in CASES), lambda: ClipUp(OptimizerSettings(max_speed=0.15), 5)])

@@ -1,4 +1,4 @@
-"""What the methods share. Its modules, except `settings`, need PyTorch, and are imported when they are first needed.
+"""What the methods share. Most of its modules import PyTorch, and are imported when they are first needed.
 
 The options of the methods are read before anything is imported that takes long, see `hebbes.policies.kernels`.
 """

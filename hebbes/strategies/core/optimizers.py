@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import ClassVar
 
 import numpy as np
@@ -10,6 +11,15 @@ from jaxtyping import Float64
 
 from hebbes.contracts.option import check_options, option
 from hebbes.strategies.core.restoring import Restorable
+
+
+def check_gradient(gradient: Float64[np.ndarray, " params"]) -> None:
+    """FloatingPointError if the gradient's length overflows. Call it before an optimizer's step.
+
+    Adam would make no more steps, because its second moment is infinite from then on.
+    """
+    if not isfinite(np.linalg.norm(gradient)):
+        raise FloatingPointError("the gradient is too large to follow: the fitness may be too large")
 
 
 class Optimizer(Restorable, ABC):
