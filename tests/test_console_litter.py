@@ -61,7 +61,7 @@ def test_nothing_but_the_results_is_printed(environment, tmp_path):
     trained, errors = run("train_static.py", *flags, *TINY, "--test_episodes", tests)
     assert errors == ""
     assert [line.split()[0] for line in trained.splitlines() if not line.startswith("generation 1: ")] == [
-        *("the",) * (environment == "CarRacing-v3"),  # preset is untuned
+        *("the",) * (environment in ("CarRacing-v3", "Pong-v5")),  # preset is untuned
         *(environment, "gen", "1", "training", "weights", "weights", "log", "learning"),
         *("best",) * tests,
     ]
